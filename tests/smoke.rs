@@ -42,7 +42,7 @@ fn keeps_bytes_that_arrive_with_the_reply() {
 }
 
 #[test]
-fn reads_a_reply_that_comes_byte_by_byte() {
+fn a_reply_can_arrive_byte_by_byte() {
     let proxy = Peer::proxy(|mut connection| {
         connection.send_bytewise("HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\nSSH-2.0-x\r\n");
     });
@@ -52,7 +52,7 @@ fn reads_a_reply_that_comes_byte_by_byte() {
     program.connect().expect("SSH-2.0-x\r\n");
 }
 
-/// Through a tunnel and the embedded proxy of the same program, in each way to carry bytes.
+/// Through a tunnel and the embedded proxy of the same program, with each splice mode.
 #[test]
 fn carries_bulk_both_ways_and_both_ends_through_its_own_proxy() {
     for setting in &["auto", "always", "never"] {
@@ -63,7 +63,7 @@ fn carries_bulk_both_ways_and_both_ends_through_its_own_proxy() {
             Pattern::new(2)
                 .write(&mut writer, 12 * MIB)
                 .expect("all is taken");
-            // Only now: the client leaves at our end, and takes the program along.
+            // Only now: the client closes its end, and the program closes with it.
             reading.join().expect("all arrives");
             writer.finish_sending();
         });
@@ -90,7 +90,7 @@ fn carries_bulk_both_ways_and_both_ends_through_its_own_proxy() {
 }
 
 #[test]
-fn passes_resets_on() {
+fn resets_are_passed_on() {
     let proxy = Peer::granting(|mut connection| {
         connection.expect("now");
         connection.reset();
@@ -122,7 +122,7 @@ fn serves_on_several_threads_and_addresses() {
 }
 
 #[test]
-fn stdio_mode_tells_by_its_exit_code() {
+fn stdio_mode_has_an_exit_code_for_each_failure() {
     let cases = [
         (0, "HTTP/1.1 200 OK\r\n\r\n"),
         (1, "HTTP/1.1 200 OK\r\n"),
@@ -162,7 +162,7 @@ fn names_are_resolved() {
 }
 
 #[test]
-fn wrong_words_end_it_with_2() {
+fn usage_errors_end_with_exit_code_2() {
     for words in &[
         &["-p", "proxy.example", "1:a:1"][..],
         &["-p", "a:1", "1:a"],
@@ -180,7 +180,7 @@ fn wrong_words_end_it_with_2() {
 }
 
 #[test]
-fn lets_a_transfer_finish_after_a_signal() {
+fn a_transfer_finishes_after_a_signal() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .to("example.org:22")
@@ -196,6 +196,6 @@ fn lets_a_transfer_finish_after_a_signal() {
 }
 
 #[test]
-fn shows_itself() {
+fn the_demo_works() {
     Ptunnel::new().arg("--demo").run().expect_code(0);
 }

@@ -6,7 +6,7 @@ use crate::serve::{echo, request};
 use crate::support::parts::{described, output};
 use crate::support::{Connection, Peer, Ptunnel, Running};
 
-/// A client of the first tunnel that has this address.
+/// Connects to the first tunnel from this address.
 fn client_from(ip: &str, program: &Running) -> Connection {
     Connection::open_from(ip.parse().unwrap(), program.address())
 }
@@ -23,7 +23,7 @@ fn lines(program: &Running, word: &str) -> usize {
 }
 
 #[test]
-fn takes_those_who_are_named_and_closes_on_others() {
+fn listed_addresses_are_accepted_and_others_are_closed() {
     let proxy = Peer::echoing();
     for args in &[
         &["--allow-from", "127.0.0.2,127.0.1.0/24"][..],
@@ -47,7 +47,7 @@ fn takes_those_who_are_named_and_closes_on_others() {
 }
 
 #[test]
-fn an_address_that_knocks_again_is_told_of_once() {
+fn a_rejected_address_is_logged_once() {
     let program = Ptunnel::through("proxy.example:1")
         .to("a.example:1")
         .args(&["--allow-from", "127.0.0.2"])
@@ -60,9 +60,9 @@ fn an_address_that_knocks_again_is_told_of_once() {
     assert_eq!(lines(&program, "127.0.0.4"), 1, "{}", program.stderr());
 }
 
-/// A listener of both families sees clients of IPv4 in IPv6's clothes.
+/// A listener of both families reports IPv4 clients with IPv4-mapped IPv6 addresses.
 #[test]
-fn a_client_of_ipv4_is_one_whatever_the_listeners_family() {
+fn an_ipv4_client_is_matched_as_ipv4_on_any_listener() {
     let proxy = Peer::echoing();
     let begin = |list: &str| {
         let program = Ptunnel::through(proxy.address()).tunnel("*:0:a.example:1");
@@ -85,7 +85,7 @@ fn a_client_of_ipv4_is_one_whatever_the_listeners_family() {
 }
 
 #[test]
-fn whoever_is_turned_away_takes_no_place() {
+fn a_rejected_client_uses_no_permit() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .to("a.example:1")
@@ -100,7 +100,7 @@ fn whoever_is_turned_away_takes_no_place() {
 }
 
 #[test]
-fn the_embedded_proxy_may_serve_a_network_that_is_named() {
+fn the_embedded_proxy_can_serve_a_listed_network() {
     let origin = echo();
     let program = Ptunnel::new()
         .serving_on("0.0.0.0:0")
@@ -116,7 +116,7 @@ fn the_embedded_proxy_may_serve_a_network_that_is_named() {
 }
 
 #[test]
-fn curl_is_let_in_by_its_address() {
+fn curl_is_accepted_by_its_address() {
     let origin = Peer::start(|mut connection| {
         connection.read_head();
         connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
@@ -139,7 +139,7 @@ fn curl_is_let_in_by_its_address() {
 }
 
 #[test]
-fn what_is_no_address_is_refused() {
+fn an_invalid_address_is_a_usage_error() {
     for text in &[
         "",
         "example.org",
@@ -160,7 +160,7 @@ fn what_is_no_address_is_refused() {
 }
 
 #[test]
-fn a_check_of_the_configuration_says_who_is_let_in() {
+fn check_config_shows_the_accepted_addresses() {
     let finished = Ptunnel::through("proxy.example:1")
         .arg("1:a.example:1")
         .args(&["--allow-from", "10.0.0.0/8,::1", "--check-config"])

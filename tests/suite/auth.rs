@@ -8,7 +8,7 @@ use std::thread;
 use crate::support::program::{start_on_terminal, NOBODY};
 use crate::support::{closed_address, eventually, sys, Peer, Ptunnel, Running, TempDir};
 
-/// The value of a Basic credential; an encoder of its own, so that both must be right.
+/// Returns the value of a Basic credential. A separate encoder, so that both must be right.
 fn basic(text: &str) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::from("Basic ");
@@ -28,7 +28,7 @@ fn basic(text: &str) -> String {
     out
 }
 
-/// The credential in the request that a client's tunnel makes.
+/// Returns the credential in the request for a client's tunnel.
 fn presented(program: &Running, proxy: &Peer) -> Option<String> {
     let mut client = program.connect();
     client.send("x");
@@ -41,8 +41,8 @@ fn presented(program: &Running, proxy: &Peer) -> Option<String> {
     value
 }
 
-/// What is presented by the program with these arguments and variables; it logs all it can, and
-/// the secret must not be in there.
+/// Returns the credential that the program sends with these arguments and variables. The program
+/// logs at the highest verbosity, and its log must not contain the secret.
 #[track_caller]
 fn credential(secret: &str, complete: impl FnOnce(Ptunnel, &Peer) -> Ptunnel) -> Option<String> {
     let proxy = Peer::echoing();
@@ -72,7 +72,7 @@ fn without_a_user_no_credential_is_sent() {
 }
 
 #[test]
-fn takes_user_and_password_from_the_command_line_with_a_warning() {
+fn user_and_password_on_the_command_line_work_with_a_warning() {
     for args in &[&["-U", "joe:hunter2"][..], &["-U", "joe", "-P", "hunter2"]] {
         let proxy = Peer::echoing();
         let program = Ptunnel::through(proxy.address())
@@ -88,7 +88,7 @@ fn takes_user_and_password_from_the_command_line_with_a_warning() {
 }
 
 #[test]
-fn takes_the_password_from_the_environment() {
+fn the_password_can_be_in_the_environment() {
     let found = credential("hunter2", |p, proxy| {
         p.proxy(proxy.address())
             .args(&["--user", "joe"])
@@ -98,7 +98,7 @@ fn takes_the_password_from_the_environment() {
 }
 
 #[test]
-fn takes_the_password_from_a_file_of_ones_own() {
+fn the_password_can_be_in_a_private_file() {
     let folder = TempDir::new();
     for content in &["hunter2", "hunter2\n", "hunter2\r\n"] {
         let file = folder.file_with_mode("password", 0o600, content);
@@ -126,12 +126,12 @@ fn a_password_file_that_others_can_read_is_refused() {
     }
 }
 
-/// What systemd's LoadCredential= and a Secret of Kubernetes look like to a service: root's, for
-/// its group. It was refused, so that neither could be used.
+/// A password file from systemd's LoadCredential= or a Kubernetes Secret: owned by root, readable
+/// by the service's group. Regression: such a file was refused.
 #[test]
-fn a_password_file_of_another_owner_may_be_for_a_group() {
+fn a_password_file_of_root_can_be_readable_by_the_group() {
     if !sys::is_root() {
-        return; // and can't give files away
+        return; // and can't change a file's owner
     }
     let folder = TempDir::new();
     let check = |mode, option| {
@@ -153,7 +153,7 @@ fn a_password_file_of_another_owner_may_be_for_a_group() {
 }
 
 #[test]
-fn takes_user_info_from_the_proxys_url() {
+fn credentials_can_be_in_the_proxys_url() {
     let cases = [
         ("joe:hunter2", "joe:hunter2"),
         ("joe%40north:hun%3Ater2%25", "joe@north:hun:ter2%"),
@@ -182,7 +182,7 @@ fn takes_user_info_from_the_proxys_url() {
 }
 
 #[test]
-fn a_password_from_the_environment_goes_before_that_of_the_url() {
+fn a_password_in_the_environment_overrides_the_url() {
     let found = credential("hunter2", |p, proxy| {
         p.proxy(format!("http://joe:old@{}", proxy.address()))
             .env("PTUNNEL_PASSWORD", "hunter2")
@@ -198,9 +198,9 @@ fn a_password_from_the_environment_goes_before_that_of_the_url() {
     assert_eq!(found, Some(basic("joe:hunter2")));
 }
 
-/// corkscrew and proxytunnel: buffers of fixed size.
+/// corkscrew and proxytunnel have buffers of a fixed size.
 #[test]
-fn long_and_odd_passwords_arrive_as_they_are() {
+fn long_and_unusual_passwords_arrive_unchanged() {
     let long = "a:b%c d'\"$`\\\u{e9}\u{20ac}".repeat(150);
     let found = credential(&long, |p, proxy| {
         p.proxy(proxy.address())
@@ -211,7 +211,7 @@ fn long_and_odd_passwords_arrive_as_they_are() {
 }
 
 #[test]
-fn each_proxy_gets_its_own_credentials_alone() {
+fn each_proxy_gets_only_its_own_credentials() {
     let first = Peer::proxy(drop);
     let second = Peer::proxy(drop);
     let last = Peer::echoing();
@@ -233,9 +233,9 @@ fn each_proxy_gets_its_own_credentials_alone() {
     );
 }
 
-/// A direct connection is the destination's: nothing of the proxies' is for it.
+/// A direct connection reaches the destination, which must not get the proxies' credentials.
 #[test]
-fn a_direct_connection_sees_no_credentials() {
+fn a_direct_connection_carries_no_credentials() {
     let origin = Peer::start(|mut connection| {
         connection.expect("hello");
         connection.echo();
@@ -250,13 +250,13 @@ fn a_direct_connection_sees_no_credentials() {
     client.expect_end();
 }
 
-/// What a person sees on a terminal.
+/// Collects the text that a user sees on a terminal.
 fn watch(mut terminal: File) -> Arc<Mutex<String>> {
     let seen = Arc::new(Mutex::new(String::new()));
     let screen = seen.clone();
     thread::spawn(move || {
         let mut buffer = [0; 1024];
-        // The read fails once the other side is closed: the end, on a terminal.
+        // The read fails once the other side is closed, which is the end of a terminal.
         while let Ok(count) = terminal.read(&mut buffer) {
             if count == 0 {
                 return;
@@ -271,7 +271,7 @@ fn watch(mut terminal: File) -> Arc<Mutex<String>> {
 }
 
 #[test]
-fn asks_for_the_password_on_a_terminal_without_showing_it() {
+fn the_password_prompt_does_not_echo() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address()).args(&["-U", "joe", "0:example.org:22"]);
     let (mut program, mut person) = start_on_terminal(program);
@@ -292,8 +292,8 @@ fn asks_for_the_password_on_a_terminal_without_showing_it() {
 }
 
 #[test]
-fn without_a_terminal_and_a_password_it_says_what_to_do() {
-    // A session of its own has no terminal to ask on.
+fn a_missing_password_without_a_terminal_is_a_usage_error() {
+    // A separate session has no terminal for the prompt.
     let finished = Ptunnel::through("proxy.example:1")
         .to("example.org:22")
         .args(&["-U", "joe"])
@@ -313,7 +313,7 @@ const CHALLENGES: &str = "HTTP/1.1 407 Proxy Authentication Required\r\n\
     Content-Length: 0\r\n\r\n";
 
 #[test]
-fn a_407_names_the_proxy_and_its_schemes_and_closes_the_client() {
+fn a_407_is_logged_with_the_proxy_and_its_schemes() {
     for args in &[&[][..], &["-U", "joe"]] {
         let proxy = Peer::replying(CHALLENGES);
         let program = Ptunnel::through(proxy.address())
@@ -331,7 +331,7 @@ fn a_407_names_the_proxy_and_its_schemes_and_closes_the_client() {
 }
 
 #[test]
-fn a_407_ends_stdio_mode_with_4() {
+fn a_407_ends_stdio_mode_with_exit_code_4() {
     let proxy = Peer::replying(CHALLENGES);
     let finished = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()))
         .args(&["-W", "example.org:22", "-vvv"])

@@ -13,7 +13,7 @@ fn start(proxy: &Peer) -> Running {
         .start()
 }
 
-/// A client that has been answered.
+/// Opens a connection and waits for the reply to its first bytes.
 #[track_caller]
 fn open(address: SocketAddr) -> Connection {
     let mut client = Connection::open(address);
@@ -22,18 +22,19 @@ fn open(address: SocketAddr) -> Connection {
     client
 }
 
-/// The balancer passes the end on, though the other one is still to come.
+/// Ends the client's direction. The balancer passes that on, though the other direction is still
+/// open.
 #[track_caller]
 fn end(mut client: Connection) {
     client.finish_sending();
     client.expect_end();
 }
 
-fn two_are_as_good_as_one(balance: impl Fn([SocketAddr; 2]) -> Balancer) {
+fn expect_balanced(balance: impl Fn([SocketAddr; 2]) -> Balancer) {
     let proxy = Peer::echoing();
     let (one, two) = (start(&proxy), start(&proxy));
     let balancer = balance([one.address(), two.address()]);
-    // At once: whoever has fewer gets the next.
+    // All at once: the next client goes to the instance with fewer clients.
     let clients: Vec<Connection> = (0..6).map(|_| open(balancer.address())).collect();
     clients.into_iter().for_each(end);
     for program in &[&one, &two] {
@@ -57,11 +58,11 @@ fn two_are_as_good_as_one(balance: impl Fn([SocketAddr; 2]) -> Balancer) {
 }
 
 #[test]
-fn haproxy_spreads_clients_and_goes_on_without_one() {
-    two_are_as_good_as_one(Balancer::haproxy);
+fn haproxy_distributes_clients_and_survives_a_stopped_instance() {
+    expect_balanced(Balancer::haproxy);
 }
 
 #[test]
-fn nginx_spreads_clients_and_goes_on_without_one() {
-    two_are_as_good_as_one(Balancer::nginx);
+fn nginx_distributes_clients_and_survives_a_stopped_instance() {
+    expect_balanced(Balancer::nginx);
 }

@@ -1,11 +1,12 @@
-//! What a proxy can make the program hold and do while it waits for the reply.
+//! Limits on the memory and the time that a proxy can make the program use before its reply is
+//! complete.
 
 use std::io::Write;
 use std::time::Duration;
 
 use crate::support::{Connection, Peer, Ptunnel};
 
-/// Starts a reply that has `length` bytes of fields in lines of 1000, and no end yet.
+/// Sends the beginning of a reply: `length` bytes of fields in lines of 1000, without an end.
 fn send_fields(connection: &mut Connection, length: usize) -> std::io::Result<()> {
     connection.try_send("HTTP/1.1 200 OK\r\n")?;
     let line = format!("X-Filler: {}\r\n", "y".repeat(988));
@@ -15,14 +16,14 @@ fn send_fields(connection: &mut Connection, length: usize) -> std::io::Result<()
     Ok(())
 }
 
-/// The program must end with 1 on this reply, and say with whom.
+/// Checks that the program ends with exit code 1 on this reply, and names the proxy.
 #[track_caller]
 fn assert_too_much<S>(script: S)
 where
     S: Fn(&mut Connection) -> std::io::Result<()> + Send + Sync + 'static,
 {
     let proxy = Peer::proxy(move |mut connection| {
-        // It hangs up in the middle: that's the point.
+        // The program closes the connection in the middle, as expected.
         let _ = script(&mut connection);
         connection.drain();
     });
@@ -39,7 +40,7 @@ where
 }
 
 #[test]
-fn takes_a_head_of_fifteen_kilobytes() {
+fn a_head_of_fifteen_kilobytes_is_accepted() {
     let proxy = Peer::proxy(|mut connection| {
         send_fields(&mut connection, 15_000).unwrap();
         connection.send("\r\n");
@@ -56,7 +57,7 @@ fn takes_a_head_of_fifteen_kilobytes() {
 /// stunnel, socat and curl each had this bound wrong once (CVE-2013-1762, CVE-2014-0019,
 /// CVE-2023-38039).
 #[test]
-fn refuses_a_head_above_its_bound_even_when_it_ends() {
+fn a_complete_head_above_the_limit_is_refused() {
     assert_too_much(|connection| {
         send_fields(connection, 70_000)?;
         connection.try_send("\r\n")
@@ -64,7 +65,7 @@ fn refuses_a_head_above_its_bound_even_when_it_ends() {
 }
 
 #[test]
-fn refuses_a_mebibyte_of_header() {
+fn a_mebibyte_of_fields_is_refused() {
     assert_too_much(|connection| {
         send_fields(connection, 1 << 20)?;
         connection.try_send("\r\n")
@@ -72,7 +73,7 @@ fn refuses_a_mebibyte_of_header() {
 }
 
 #[test]
-fn refuses_one_line_of_a_mebibyte() {
+fn one_line_of_a_mebibyte_is_refused() {
     assert_too_much(|connection| {
         connection.try_send("HTTP/1.1 200 OK\r\nX-Filler: ")?;
         connection.try_send("y".repeat(1 << 20))?;
@@ -81,7 +82,7 @@ fn refuses_one_line_of_a_mebibyte() {
 }
 
 #[test]
-fn refuses_a_status_line_without_an_end() {
+fn an_endless_status_line_is_refused() {
     assert_too_much(|connection| {
         connection.try_send("HTTP/1.1 200 ")?;
         connection.try_send("y".repeat(1 << 20))
@@ -89,28 +90,28 @@ fn refuses_a_status_line_without_an_end() {
 }
 
 #[test]
-fn refuses_a_head_without_an_end() {
+fn an_endless_head_is_refused() {
     assert_too_much(|connection| loop {
         send_fields(connection, 100_000)?;
     });
 }
 
 #[test]
-fn refuses_interim_replies_without_an_end() {
+fn endless_interim_replies_are_refused() {
     assert_too_much(|connection| loop {
         connection.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     });
 }
 
 #[test]
-fn refuses_blank_lines_without_an_end() {
+fn endless_blank_lines_are_refused() {
     assert_too_much(|connection| loop {
         connection.write_all(&b"\r\n".repeat(1000))?;
     });
 }
 
 #[test]
-fn holds_no_more_than_its_bound_while_the_reply_goes_on() {
+fn memory_stays_within_the_limit_during_a_long_reply() {
     let proxy = Peer::proxy(|mut connection| {
         let _ = send_fields(&mut connection, 64 << 20);
         connection.drain();
@@ -128,12 +129,12 @@ fn holds_no_more_than_its_bound_while_the_reply_goes_on() {
     assert!(grown < 8 << 20, "grew by {} bytes", grown);
 }
 
-/// The public ptunnel reads the head with one system call a byte, in all its versions.
+/// The public ptunnel reads the head with one system call per byte, in all its versions.
 ///
-/// A head of 15,000 bytes costs a reader in chunks next to nothing; read bytewise, these
-/// tunnels cost more than a second on any machine.
+/// A head of 15,000 bytes costs a reader in chunks almost nothing; read byte by byte, these tunnels
+/// cost more than a second on any machine.
 #[test]
-fn reads_the_reply_in_chunks() {
+fn the_reply_is_read_in_chunks() {
     let proxy = Peer::proxy(|mut connection| {
         let mut head = String::from("HTTP/1.1 200 OK\r\n");
         for _ in 0..15 {

@@ -30,12 +30,12 @@ fn fetch(program: Ptunnel, nginx: &Nginx) {
     assert!(!program.stderr().contains("error"), "{}", program.stderr());
 }
 
-/// The proxy of the program itself.
+/// Starts the program as an embedded proxy.
 fn embedded() -> Running {
     Ptunnel::new().serving().start()
 }
 
-/// A way that begins at `first` and goes on to `second`.
+/// Returns the program with a chain of `first` and `second`.
 fn two(first: SocketAddr, second: SocketAddr) -> Ptunnel {
     Ptunnel::through(first).args(&["--via", &second.to_string()])
 }
@@ -97,7 +97,7 @@ fn curl_fetches_through_a_chain_with_socks4_at_either_end() {
 }
 
 #[test]
-fn any_of_them_may_speak_tls() {
+fn any_proxy_of_a_chain_can_use_tls() {
     let (nginx, authority) = (Nginx::start(), Authority::new());
     let identity = authority.issue("proxy", RIGHT);
     let (squid, own) = (Squid::start(None), embedded());
@@ -121,7 +121,7 @@ fn any_of_them_may_speak_tls() {
     }
 }
 
-/// What goes to the second proxy is encrypted twice on its way to the first.
+/// The bytes for the second proxy are encrypted twice on the connection to the first.
 #[test]
 fn tls_in_tls_carries_16_mib_both_ways_and_both_ends() {
     let (authority, own) = (Authority::new(), embedded());
@@ -148,7 +148,7 @@ fn tls_in_tls_carries_16_mib_both_ways_and_both_ends() {
 }
 
 #[test]
-fn a_half_close_goes_through_a_chain() {
+fn a_half_close_passes_through_a_chain() {
     let own = embedded();
     let peer = Peer::granting(|mut connection| {
         assert_eq!(connection.rest(), b"all of it");
@@ -165,7 +165,7 @@ fn a_half_close_goes_through_a_chain() {
 }
 
 #[test]
-fn each_proxy_is_told_where_to_go_and_nothing_of_the_others() {
+fn each_proxy_gets_only_its_own_target_and_credentials() {
     let second = Peer::echoing();
     let first = relaying(second.address());
     let program = Ptunnel::through(format!("http://joe:hunter1@{}", first.address()))
@@ -193,7 +193,7 @@ fn each_proxy_is_told_where_to_go_and_nothing_of_the_others() {
     }
 }
 
-/// A proxy whose tunnels all lead to `target`.
+/// Returns a proxy that connects every tunnel to `target`.
 fn relaying(target: SocketAddr) -> Peer {
     Peer::granting(move |connection| {
         let far = Connection::open(target);
@@ -209,10 +209,10 @@ fn relaying(target: SocketAddr) -> Peer {
     })
 }
 
-/// Both proxies' replies and the destination's first words in one segment: each is read by whom
-/// it is for.
+/// The replies of both proxies and the destination's first bytes arrive in one segment. Each part
+/// must reach its reader.
 #[test]
-fn what_arrives_behind_a_reply_is_kept_at_each_hop() {
+fn bytes_after_a_reply_are_kept_at_each_hop() {
     let (first, second) = ("HTTP/1.1 200 One\r\n\r\n", "HTTP/1.1 200 Two\r\n\r\n");
     let cases = [
         [first, second, "SSH-2.0-x\r\n"].concat(),
@@ -239,7 +239,7 @@ fn what_arrives_behind_a_reply_is_kept_at_each_hop() {
 }
 
 #[test]
-fn who_refuses_is_named() {
+fn the_refusing_proxy_is_named() {
     let first = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let second = Peer::replying("HTTP/1.1 503 Unavailable\r\n\r\n");
     let told = format!(
@@ -267,7 +267,7 @@ fn who_refuses_is_named() {
 }
 
 #[test]
-fn who_fails_is_named() {
+fn the_failing_proxy_is_named() {
     let own = embedded();
     let silent = Peer::proxy(|mut connection| connection.drain());
     let program = two(own.proxy(), silent.address()).args(&["--handshake-timeout", "0.5"]);
@@ -299,9 +299,10 @@ fn who_fails_is_named() {
     ends_with(program, 1, &told);
 }
 
-/// It couldn't be reached through the first: that says nothing about a direct connection.
+/// The second proxy couldn't be reached through the first. That is no reason for a direct
+/// connection.
 #[test]
-fn what_is_behind_the_first_proxy_is_not_gone_round() {
+fn a_failure_after_the_first_proxy_causes_no_direct_connection() {
     let (own, gone) = (embedded(), Peer::proxy(drop));
     let origin = Peer::start(|mut connection| connection.echo());
     let program = two(own.proxy(), gone.address())
@@ -312,9 +313,9 @@ fn what_is_behind_the_first_proxy_is_not_gone_round() {
     assert_eq!(origin.accepted(), 0);
 }
 
-/// The new connection goes through the first proxy, too.
+/// The new connection passes through the first proxy, too.
 #[test]
-fn a_second_proxy_that_closes_after_its_challenge_is_reached_anew() {
+fn a_second_proxy_that_closes_after_its_challenge_is_reached_again() {
     let second = Peer::closing_at_its_challenge();
     let first = relaying(second.address());
     let program = Ptunnel::through(first.address())
@@ -328,7 +329,7 @@ fn a_second_proxy_that_closes_after_its_challenge_is_reached_anew() {
 }
 
 #[test]
-fn the_next_proxy_of_the_list_leads_to_the_same_one_behind_it() {
+fn each_alternative_proxy_leads_to_the_same_chain() {
     let (dead, own, second) = (closed_address(), embedded(), Peer::echoing());
     let program = Ptunnel::through(dead)
         .proxy(own.proxy())
@@ -349,7 +350,7 @@ fn the_next_proxy_of_the_list_leads_to_the_same_one_behind_it() {
 }
 
 #[test]
-fn no_proxy_is_about_the_destination_alone() {
+fn no_proxy_applies_only_to_the_destination() {
     let (own, second) = (embedded(), Peer::echoing());
     let origin = Peer::start(|mut connection| {
         connection.send("own");
@@ -369,7 +370,7 @@ fn no_proxy_is_about_the_destination_alone() {
 }
 
 #[test]
-fn a_file_has_them_in_a_list_and_they_are_told() {
+fn a_file_lists_the_chain_and_the_output_shows_it() {
     let folder = TempDir::new();
     let file = folder.file(
         "ptunnel.toml",
@@ -391,7 +392,7 @@ fn a_file_has_them_in_a_list_and_they_are_told() {
 }
 
 #[test]
-fn a_chain_without_a_beginning_is_refused() {
+fn a_chain_without_a_first_proxy_is_refused() {
     let finished = Ptunnel::new()
         .args(&["--via", "b.example:2", "--direct-fallback"])
         .to("example.org:22")
@@ -415,9 +416,9 @@ fn no_password_of_a_chain_is_shown() {
     assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
 }
 
-/// It named `--user`, which never reaches them.
+/// Regression: the error named `--user`, which doesn't apply to these proxies.
 #[test]
-fn who_we_are_to_a_proxy_behind_another_is_said_in_its_url() {
+fn credentials_for_a_via_proxy_are_in_its_url() {
     let own = embedded();
     let asks = Peer::replying("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n");
     let alone = ends_with(

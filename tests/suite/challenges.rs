@@ -15,7 +15,7 @@ const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\n";
 const CHUNKED: &str =
     "Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nwho\r\n1\r\n?\r\n0\r\nT: u\r\n\r\n";
 
-/// NTLM's second message, of the oldest form.
+/// NTLM's second message, in its oldest form.
 const NTLM_CHALLENGE: &str = "Proxy-Authenticate: NTLM \
     TlRMTVNTUAACAAAAAAAAADAAAAAFAgAAASNFZ4mrze8AAAAAAAAAAAAAAAAwAAAA\r\n";
 
@@ -23,13 +23,12 @@ fn challenge(fields: &str, rest: &str) -> String {
     format!("HTTP/1.1 407 Who are you\r\n{}{}", fields, rest)
 }
 
-/// A challenge on a connection that is kept.
+/// Returns a challenge on a connection that stays open.
 fn kept(fields: &str) -> String {
     challenge(fields, "Content-Length: 4\r\n\r\nwho?")
 }
 
-/// A proxy that answers its requests with these replies in turn, whatever the connection; a
-/// grant is a tunnel to an echo.
+/// A proxy that sends these replies in turn, on any connection. A 200 opens a tunnel to an echo.
 struct Scripted {
     peer: Peer,
     /// The connection's number and the credential of each request.
@@ -37,7 +36,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    /// `keeps`: a connection goes on behind a challenge.
+    /// Starts the proxy; with `keeps`, its connections stay open after a challenge.
     fn start(keeps: bool, replies: Vec<String>) -> Scripted {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = asked.clone();
@@ -63,14 +62,14 @@ impl Scripted {
         Scripted { peer, asked }
     }
 
-    /// The program with our credentials for this proxy; it logs all it can.
+    /// Returns the program with credentials for this proxy, at the highest verbosity.
     fn through(&self) -> Ptunnel {
         Ptunnel::through(self.peer.address())
             .args(&["-U", "NORTH\\joe", "-vvv"])
             .env("PTUNNEL_PASSWORD", "hunter2")
     }
 
-    /// Opens so many tunnels, one after the other, and returns what was asked for them.
+    /// Opens `tunnels` tunnels, one after the other, and returns the requests for them.
     #[track_caller]
     fn open(&self, program: Ptunnel, tunnels: usize) -> Vec<(usize, String)> {
         let program = program.to("example.org:22").start();
@@ -126,10 +125,10 @@ fn a_challenge_is_answered_on_its_connection() {
 }
 
 #[test]
-fn a_proxy_that_closes_after_a_challenge_is_asked_anew() {
+fn a_proxy_that_closes_after_a_challenge_gets_a_new_connection() {
     for rest in &[
         "Connection: close\r\nContent-Length: 4\r\n\r\nwho?",
-        // It doesn't say that it will close.
+        // The reply doesn't announce the close.
         "Content-Length: 4\r\n\r\nwho?",
         "\r\nwho?",
     ] {
@@ -141,7 +140,7 @@ fn a_proxy_that_closes_after_a_challenge_is_asked_anew() {
 }
 
 #[test]
-fn the_password_is_sent_to_nobody_who_wasnt_to_have_it() {
+fn the_password_is_sent_only_in_allowed_schemes() {
     let proxy = Scripted::start(true, vec![kept(DIGEST), GRANTED.into()]);
     let asked = proxy.open(proxy.through().args(&["--proxy-auth", "digest,ntlm"]), 1);
     assert_eq!(asked[0], (0, String::new()));
@@ -161,7 +160,7 @@ fn the_password_is_sent_to_nobody_who_wasnt_to_have_it() {
 }
 
 #[test]
-fn what_one_tunnel_learnt_all_know() {
+fn the_scheme_is_remembered_for_all_tunnels() {
     let stale = DIGEST.replace("\"one\"", "\"two\", stale=true");
     let replies = vec![
         kept(DIGEST),
@@ -182,7 +181,7 @@ fn what_one_tunnel_learnt_all_know() {
 }
 
 #[test]
-fn ntlm_is_spoken_on_one_connection() {
+fn ntlm_uses_one_connection() {
     let ask = kept("Proxy-Authenticate: Negotiate, NTLM\r\n");
     let proxy = Scripted::start(
         true,
@@ -203,7 +202,7 @@ fn ntlm_is_spoken_on_one_connection() {
 }
 
 #[test]
-fn ntlm_on_a_connection_that_closes_is_told_as_such() {
+fn ntlm_on_a_closing_connection_is_reported() {
     let close = "Connection: close\r\nContent-Length: 0\r\n\r\n";
     let proxy = Scripted::start(false, vec![challenge(NTLM_CHALLENGE, close)]);
     let program = proxy.through().args(&["--proxy-auth", "ntlm"]);
@@ -238,12 +237,12 @@ fn a_wrong_password_is_tried_once() {
     }
 }
 
-/// How many of the requests held a credential.
+/// Returns the number of requests that contained credentials.
 fn credentials(asked: &[(usize, String)]) -> usize {
     asked.iter().filter(|(_, value)| !value.is_empty()).count()
 }
 
-/// Every client that came had it sent once more, until the account was locked.
+/// Regression: each client sent the password once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_all_clients_until_a_reload() {
     let digest = format!("{}{}", DIGEST, "Proxy-Authenticate: Basic\r\n");
@@ -280,9 +279,10 @@ fn a_refused_password_is_withheld_from_all_clients_until_a_reload() {
     }
 }
 
-/// A browser opens twenty at once, and some accounts are locked at the fifth.
+/// A browser opens twenty connections at once, and some accounts are locked at the fifth wrong
+/// password.
 #[test]
-fn of_clients_that_come_at_once_one_alone_sends_the_password() {
+fn only_one_of_several_concurrent_clients_sends_the_password() {
     let both = format!("{}{}", DIGEST, "Proxy-Authenticate: Basic\r\n");
     for schemes in &["basic", "digest"] {
         let proxy = Scripted::start(true, vec![kept(&both)]);
@@ -297,9 +297,9 @@ fn of_clients_that_come_at_once_one_alone_sends_the_password() {
     }
 }
 
-/// The first one's destination may take long: the others wait for it a second, and no longer.
+/// The first client's destination can take long: the others wait for it for at most a second.
 #[test]
-fn a_proxy_that_is_slow_for_one_client_is_not_for_the_others() {
+fn a_slow_client_delays_the_others_briefly() {
     let proxy = Peer::proxy(|mut connection| match connection.number {
         0 => connection.drain(),
         _ => {
@@ -322,7 +322,7 @@ fn a_proxy_that_is_slow_for_one_client_is_not_for_the_others() {
 }
 
 #[test]
-fn a_password_that_squid_refused_is_withheld() {
+fn a_password_refused_by_squid_is_withheld() {
     let squid = Squid::start(Some(("joe", "right")));
     let program = as_joe(&squid, "wrong").to("example.org:22").start();
     program.connect().expect_nothing();
@@ -332,7 +332,7 @@ fn a_password_that_squid_refused_is_withheld() {
 }
 
 #[test]
-fn a_password_that_a_proxy_of_socks_refused_is_withheld() {
+fn a_password_refused_by_a_socks_proxy_is_withheld() {
     let proxy = Microsocks::start(Some(("joe", "right")));
     let program = Ptunnel::through(format!("socks5h://joe:wrong@{}", proxy.address()))
         .to("example.org:22")
@@ -343,9 +343,9 @@ fn a_password_that_a_proxy_of_socks_refused_is_withheld() {
     program.says(&["refused the password before", "check --user"]);
 }
 
-/// px and tinyproxy say so of a wrong password.
+/// px and tinyproxy reply so to a wrong password.
 #[test]
-fn a_401_is_told_as_what_it_may_be() {
+fn a_401_is_reported_with_its_possible_cause() {
     let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
     for (user, words) in &[
         (Some("joe:hunter2"), "Basic was tried: check --user and the"),
@@ -364,9 +364,9 @@ fn a_401_is_told_as_what_it_may_be() {
     }
 }
 
-/// The user was told of a wrong password, and not that the proxy may not want it in Basic.
+/// Regression: the error reported a wrong password, and not that the proxy may refuse Basic.
 #[test]
-fn basic_that_is_refused_beside_a_stronger_scheme_leads_to_that() {
+fn refused_basic_leads_to_advice_about_a_stronger_scheme() {
     for (offer, scheme) in &[(DIGEST, "digest"), (NTLM_CHALLENGE, "ntlm")] {
         let fields = format!("{}Proxy-Authenticate: Basic\r\n", offer);
         let proxy = Scripted::start(true, vec![kept(&fields)]);
@@ -377,7 +377,7 @@ fn basic_that_is_refused_beside_a_stronger_scheme_leads_to_that() {
     }
 }
 
-/// It got a third answer, and all of them the same count.
+/// Regression: the proxy got a third answer, and all answers had the same count.
 #[test]
 fn a_stale_nonce_that_is_repeated_gets_two_answers() {
     let stale = DIGEST.replace("\"one\"", "\"one\", stale=true");
@@ -393,12 +393,12 @@ fn a_stale_nonce_that_is_repeated_gets_two_answers() {
     assert_has(&asked[2], 0, &["\"one\"", "nc=00000002"]);
 }
 
-/// The same answer was sent again, which a proxy that counts takes for a replay.
+/// Regression: the same answer was sent again, which a proxy that counts treats as a replay.
 #[test]
-fn a_nonce_that_is_used_again_on_a_new_connection_is_counted() {
+fn a_nonce_reused_on_a_new_connection_is_counted() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
-    // It closes its first connection at the answer.
+    // Closes its first connection when the answer arrives.
     let proxy = Peer::start(move |mut connection: Connection| {
         let number = connection.number;
         let next = |connection: &mut Connection| {
@@ -428,7 +428,7 @@ fn a_nonce_that_is_used_again_on_a_new_connection_is_counted() {
 }
 
 #[test]
-fn a_challenge_without_end_is_not_waited_for() {
+fn an_incomplete_challenge_ends_with_the_handshake_timeout() {
     let proxy = Scripted::start(
         true,
         vec![challenge(DIGEST, "Content-Length: 9\r\n\r\nwho?")],
@@ -443,9 +443,9 @@ fn a_challenge_without_end_is_not_waited_for() {
     );
 }
 
-/// It was reached, and had not said no: still it is what everything shall go through.
+/// The proxy was reached and hadn't refused, so it remains the only path.
 #[test]
-fn a_proxy_that_asked_and_left_is_not_gone_round() {
+fn a_proxy_that_disappears_after_its_challenge_is_not_bypassed() {
     let origin = Peer::start(drop);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -467,7 +467,7 @@ fn a_proxy_that_asked_and_left_is_not_gone_round() {
     assert_eq!(origin.accepted(), 0);
 }
 
-/// A tunnel to an echo through a real proxy, so many times one after the other.
+/// Opens a tunnel to an echo through a real proxy, `times` times one after the other.
 #[track_caller]
 fn echo_through(program: Ptunnel, times: usize) {
     let origin = Peer::start(|mut connection| connection.echo());
@@ -488,9 +488,9 @@ fn as_joe(squid: &Squid, password: &str) -> Ptunnel {
         .env("PTUNNEL_PASSWORD", password)
 }
 
-/// Its nonces are worn out three times meanwhile.
+/// Three of its nonces expire during the test.
 #[test]
-fn squid_takes_a_digest() {
+fn squid_accepts_digest() {
     let squid = Squid::with_digest("joe", "p w%d", 3);
     echo_through(as_joe(&squid, "p w%d"), 10);
     echo_through(as_joe(&squid, "p w%d").args(&["--proxy-auth", "digest"]), 2);
@@ -511,9 +511,9 @@ fn squid_refuses_a_wrong_digest() {
     );
 }
 
-/// The password in Basic, which had gone ahead, was blamed.
+/// Regression: the error blamed the password in Basic, which had been sent ahead.
 #[test]
-fn a_scheme_that_squid_does_not_offer_was_not_refused_by_it() {
+fn a_scheme_that_squid_does_not_offer_is_not_reported_as_refused() {
     let squid = Squid::with_digest("joe", "right", 50);
     let program = as_joe(&squid, "right").args(&["--proxy-auth", "basic"]);
     let finished = program.args(&["-W", "example.org:22"]).run();
@@ -523,7 +523,7 @@ fn a_scheme_that_squid_does_not_offer_was_not_refused_by_it() {
 }
 
 #[test]
-fn squid_takes_ntlm() {
+fn squid_accepts_ntlm() {
     let squid = Squid::with_ntlm("hunter2");
     for user in &["joe", "NORTH\\joe", "Jo\u{eb}l@north.example"] {
         let program = Ptunnel::through(squid.address()).args(&["-U", user]);
@@ -543,7 +543,7 @@ fn squid_refuses_a_wrong_ntlm() {
 }
 
 #[test]
-fn takes_user_and_password_from_a_netrc_file() {
+fn user_and_password_can_be_in_a_netrc_file() {
     let folder = TempDir::new();
     let text = "# ours\nmachine 127.0.0.1\n  login joe\n  password \"hunter 2\"\n";
     for (mode, warned) in &[(0o600, false), (0o644, true)] {
@@ -567,7 +567,7 @@ fn takes_user_and_password_from_a_netrc_file() {
 }
 
 #[test]
-fn a_netrc_file_that_is_wrong_is_named_with_its_line() {
+fn an_error_in_a_netrc_file_has_its_line() {
     let folder = TempDir::new();
     let wrong = folder.file("netrc", "machine a login joe\n\npassword\n");
     let lost = folder.at("nothing");

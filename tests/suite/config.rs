@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::support::sys::SIGTERM;
 use crate::support::{Finished, Peer, Ptunnel, TempDir};
 
-/// Says what would be done with this file and these words.
+/// Runs `--check-config` with this file and these arguments.
 fn check(text: &str, args: &[&str]) -> Finished {
     let folder = TempDir::new();
     let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
@@ -20,7 +20,7 @@ fn check(text: &str, args: &[&str]) -> Finished {
     }
 }
 
-/// The lines about what would be done.
+/// Returns the lines of `--check-config` about the resulting configuration.
 #[track_caller]
 fn outline(text: &str, args: &[&str]) -> String {
     let finished = check(text, args);
@@ -77,7 +77,7 @@ fn a_file_makes_a_tunnel() {
 }
 
 #[test]
-fn a_check_says_what_would_be_done_and_hides_passwords() {
+fn check_config_shows_the_configuration_without_passwords() {
     let text = "proxy = [\"http://joe:hunter2@a.example:1\", \"b.example:2\"]\n\
                 tunnels = [\"1:c.example:3\", \"*:2:10.1.1.1:4\"]\n\
                 no-proxy = \"10.0.0.0/8\"\n\
@@ -99,7 +99,7 @@ fn a_check_says_what_would_be_done_and_hides_passwords() {
 }
 
 #[test]
-fn a_check_tells_what_is_to_be_warned_of() {
+fn check_config_prints_warnings() {
     let told = outline("proxy = 'socks5h://a:1'\nheader = 'X: y'", &["1:b:1"]);
     let first = told.lines().next().unwrap();
     assert!(
@@ -110,7 +110,7 @@ fn a_check_tells_what_is_to_be_warned_of() {
 }
 
 #[test]
-fn a_check_needs_no_file_no_password_and_no_free_port() {
+fn check_config_needs_no_file_no_password_and_no_free_port() {
     let taken = Peer::echoing();
     let finished = Ptunnel::through("a.example:1")
         .arg(format!("{}:b.example:2", taken.port()))
@@ -124,9 +124,10 @@ fn a_check_needs_no_file_no_password_and_no_free_port() {
         .expect_code(2);
 }
 
-/// As root checks a service's file, whose password is where the service runs.
+/// As when root checks the file of a service, whose password is available only where the service
+/// runs.
 #[test]
-fn a_check_warns_of_passwords_that_it_was_made_without() {
+fn check_config_warns_of_missing_passwords() {
     let proxies = "proxy = ['a:1', 'b:2']\ntunnels = '1:x:1'\n";
     let folder = TempDir::new();
     let nowhere = folder.path().join("nowhere").display().to_string();
@@ -161,9 +162,9 @@ fn a_check_warns_of_passwords_that_it_was_made_without() {
     assert_refused(&file, &[], "others can read it");
 }
 
-/// The command line, then the file, then the environment.
+/// The command line overrides the file, and the file overrides the environment.
 #[test]
-fn what_was_typed_goes_before_what_is_written() {
+fn the_command_line_overrides_the_file() {
     let file = "proxy = ['a:1', 'b:2']\ntunnels = ['1:x:1', '2:y:2']\n";
     for (args, said) in &[
         (&["-p", "c:3"][..], "through c:3\n"),
@@ -199,7 +200,7 @@ fn what_was_typed_goes_before_what_is_written() {
         ),
     ] {
         let finished = check(&format!("{}\n{}", file, text), args);
-        // What else may be wrong is not that both were given.
+        // Any other error is fine here: it isn't about the combination.
         let is_right = finished.code() == 0 || finished.stderr.contains("/nonexistent");
         assert!(
             is_right && !finished.stderr.contains("cannot be used"),
@@ -223,9 +224,9 @@ fn what_was_typed_goes_before_what_is_written() {
     );
 }
 
-/// What one option requires of another may stand in the other place.
+/// An option can require another one that is given in the other place.
 #[test]
-fn options_in_both_places_complete_each_other() {
+fn options_in_the_file_and_on_the_command_line_combine() {
     let told = outline("serve-proxy = '*:1'", &["--serve-user", "ann:x"]);
     assert!(told.contains("on *:1 for ann"), "{}", told);
     let told = outline("dynamic-user = 'ann:x'\nproxy = 'a:1'", &["-D", "*:1"]);
@@ -247,7 +248,7 @@ fn options_in_both_places_complete_each_other() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_have_their_line() {
     let right = "proxy = 'a:1'\ntunnels = ['1:x:1']\n";
     for (text, said) in &[
         ("threads = 0", "FILE:3: --threads: invalid number '0'"),
@@ -338,7 +339,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn a_wrong_file_of_tls_is_told_with_the_line_of_its_option() {
+fn an_error_in_a_tls_file_has_the_line_of_its_option() {
     let right = "tunnels = ['1:tls://x:1']\nproxy = 'a:1'\n";
     let folder = TempDir::new();
     let empty = folder.file("empty", "");
@@ -367,9 +368,9 @@ fn a_wrong_file_of_tls_is_told_with_the_line_of_its_option() {
     );
 }
 
-/// The typed word is wrong, not the file.
+/// The argument is wrong, not the file.
 #[test]
-fn the_file_is_not_blamed_for_what_was_typed() {
+fn an_error_in_an_argument_does_not_name_the_file() {
     let right = "proxy = 'a:1'\ntunnels = ['1:x:1']";
     for args in &[&["--threads", "0"][..], &["--", "1:a"], &["-p", "b"]] {
         let finished = check(right, args);
@@ -379,7 +380,7 @@ fn the_file_is_not_blamed_for_what_was_typed() {
 }
 
 #[test]
-fn a_password_that_others_can_read_is_warned_of() {
+fn a_password_that_others_can_read_causes_a_warning() {
     let folder = TempDir::new();
     for (text, mode, is_warned) in &[
         ("password = 'hunter2'", 0o644, true),

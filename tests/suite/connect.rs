@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::ends::Gate;
 use crate::support::{eventually, steadily, Peer, Ptunnel};
 
-/// The head of the request for this destination.
+/// Returns the head of the request for this destination.
 fn request_for(destination: &str, args: &[&str]) -> String {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
@@ -19,7 +19,7 @@ fn request_for(destination: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn asks_in_authority_form_and_names_the_same_host() {
+fn the_request_is_in_authority_form_with_the_same_host() {
     assert_eq!(
         request_for("example.org:22", &[]),
         "CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n"
@@ -27,7 +27,7 @@ fn asks_in_authority_form_and_names_the_same_host() {
 }
 
 #[test]
-fn names_the_port_even_where_a_browser_would_not() {
+fn the_request_always_names_the_port() {
     assert_eq!(
         request_for("example.org:443", &[]),
         "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n"
@@ -35,7 +35,7 @@ fn names_the_port_even_where_a_browser_would_not() {
 }
 
 #[test]
-fn puts_ipv6_literals_in_brackets() {
+fn ipv6_literals_are_in_brackets() {
     assert_eq!(
         request_for("[2001:db8::1]:22", &[]),
         "CONNECT [2001:db8::1]:22 HTTP/1.1\r\nHost: [2001:db8::1]:22\r\n\r\n"
@@ -43,8 +43,8 @@ fn puts_ipv6_literals_in_brackets() {
 }
 
 #[test]
-fn leaves_the_destinations_name_to_the_proxy() {
-    // `.invalid` never resolves (RFC 6761 §6.4): asking for its address would have failed.
+fn the_proxy_resolves_the_destinations_name() {
+    // `.invalid` never resolves (RFC 6761 §6.4): looking up its address would have failed.
     assert_eq!(
         request_for("nowhere.invalid:1", &[]),
         "CONNECT nowhere.invalid:1 HTTP/1.1\r\nHost: nowhere.invalid:1\r\n\r\n"
@@ -52,7 +52,7 @@ fn leaves_the_destinations_name_to_the_proxy() {
 }
 
 #[test]
-fn adds_headers_that_were_asked_for_in_their_order() {
+fn added_headers_keep_their_order() {
     let args = [
         "-H",
         "X-Site: north",
@@ -69,7 +69,7 @@ fn adds_headers_that_were_asked_for_in_their_order() {
 }
 
 #[test]
-fn carries_the_longest_name_that_dns_knows() {
+fn the_longest_dns_name_is_accepted() {
     let label = "a".repeat(63);
     let name = format!("{l}.{l}.{l}.{}", "b".repeat(61), l = label);
     assert_eq!(
@@ -81,9 +81,10 @@ fn carries_the_longest_name_that_dns_knows() {
     );
 }
 
-/// RFC 9931: a client that guesses the answer can be made to speak for somebody else.
+/// RFC 9931: a client that guesses the reply could be made to send requests on behalf of an
+/// attacker.
 #[test]
-fn sends_nothing_of_the_clients_before_the_reply() {
+fn no_client_byte_is_sent_before_the_reply() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -110,7 +111,7 @@ fn sends_nothing_of_the_clients_before_the_reply() {
 }
 
 #[test]
-fn sends_nothing_of_the_clients_to_a_proxy_that_refuses() {
+fn no_client_byte_is_sent_to_a_refusing_proxy() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -124,7 +125,7 @@ fn sends_nothing_of_the_clients_to_a_proxy_that_refuses() {
 }
 
 #[test]
-fn sends_nothing_of_the_clients_after_an_interim_reply() {
+fn no_client_byte_is_sent_after_an_interim_reply() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -142,7 +143,7 @@ fn sends_nothing_of_the_clients_after_an_interim_reply() {
 }
 
 #[test]
-fn opens_one_connection_a_client_and_only_once_it_comes() {
+fn each_client_opens_one_connection_when_it_connects() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .to("example.org:22")
@@ -160,9 +161,9 @@ fn opens_one_connection_a_client_and_only_once_it_comes() {
     }
 }
 
-/// A proxy that takes the connection and never answers.
+/// A proxy that accepts the connection and never replies.
 #[test]
-fn gives_up_on_a_proxy_that_does_not_answer_in_time() {
+fn a_silent_proxy_ends_with_the_handshake_timeout() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -182,9 +183,9 @@ fn gives_up_on_a_proxy_that_does_not_answer_in_time() {
     proxy.expect_nothing();
 }
 
-/// A byte now and then is no progress: the limit holds for the whole reply.
+/// Single bytes are no progress: the limit holds for the whole reply.
 #[test]
-fn gives_up_on_a_proxy_that_answers_drop_by_drop() {
+fn a_slow_reply_ends_with_the_handshake_timeout() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -200,7 +201,7 @@ fn gives_up_on_a_proxy_that_answers_drop_by_drop() {
 }
 
 #[test]
-fn a_client_that_leaves_before_the_reply_takes_its_connection_along() {
+fn a_client_that_leaves_before_the_reply_closes_the_proxy_connection() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -213,7 +214,8 @@ fn a_client_that_leaves_before_the_reply_takes_its_connection_along() {
     proxy.expect_nothing();
 }
 
-/// It held a permit and two descriptors until the proxy had made up its mind, or the time was up.
+/// Regression: it held a permit and two descriptors until the proxy had replied or the limit was
+/// over.
 #[test]
 fn a_client_that_resets_ends_the_opening() {
     let gate = Gate::open();
@@ -235,7 +237,7 @@ fn a_client_that_resets_ends_the_opening() {
 
 /// `printf 'GET …' | nc`: an end is not a reset.
 #[test]
-fn a_client_that_has_said_all_waits_for_its_tunnel() {
+fn a_client_that_half_closes_still_gets_its_tunnel() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")

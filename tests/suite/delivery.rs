@@ -15,17 +15,17 @@ use crate::support::{eventually, sys, Connection, Pattern, Peer, Ptunnel};
 
 const MIB: u64 = 1 << 20;
 
-/// The names under which the servers of these tests are reached.
+/// The names of the servers' certificates.
 const RIGHT: &str = "DNS:localhost,IP:127.0.0.1";
 
-/// A client that takes its time: what was sent meanwhile lies in the program's send queue.
+/// Connects a client that reads late: the bytes sent meanwhile stay in the program's send queue.
 fn connect_slowly(program: &crate::support::Running) -> Connection {
     let client = program.connect();
     thread::sleep(Duration::from_secs(1));
     client
 }
 
-/// Reads so much of the pattern, and the reset behind it.
+/// Reads `count` bytes of the pattern, and the reset after them.
 #[track_caller]
 fn read_until_reset(client: &mut Connection, seed: u64, count: u64) {
     Pattern::new(seed).read(client, count);
@@ -36,13 +36,13 @@ fn read_until_reset(client: &mut Connection, seed: u64, count: u64) {
     }
 }
 
-/// How often the program has warned of such an end.
+/// Returns the number of warnings about such an end.
 fn warnings(stderr: &str) -> usize {
     let lines = stderr.lines();
     lines.filter(|line| line.contains("close_notify")).count()
 }
 
-/// Apache, Traffic Server and mitmproxy end TLS so.
+/// Apache, Traffic Server and mitmproxy end TLS this way.
 #[test]
 fn an_https_proxy_without_close_notify_ends_its_tunnels_in_order() {
     let authority = Authority::new();
@@ -62,7 +62,7 @@ fn an_https_proxy_without_close_notify_ends_its_tunnels_in_order() {
 }
 
 #[test]
-fn apache_in_tls_delivers_all() {
+fn all_bytes_arrive_from_apache_with_tls() {
     let authority = Authority::new();
     let apache = Apache::start(&authority.issue("proxy", RIGHT));
     let origin = Peer::start(|mut connection| {
@@ -77,9 +77,9 @@ fn apache_in_tls_delivers_all() {
     assert_eq!(warnings(&program.stderr()), 1, "{}", program.stderr());
 }
 
-/// Nothing but TLS's own end tells a whole answer of a destination from one that was cut.
+/// Only the end of TLS distinguishes a destination's whole reply from a truncated one.
 #[test]
-fn a_tls_destination_without_close_notify_is_a_reset_behind_all_that_came() {
+fn a_tls_destination_without_close_notify_is_a_reset_after_all_bytes() {
     let authority = Authority::new();
     let squid = Squid::start(None);
     let content = Pattern::new(4).take(4 * MIB as usize);
@@ -98,7 +98,7 @@ fn a_tls_destination_without_close_notify_is_a_reset_behind_all_that_came() {
     lenient.says(&["4194304 down", "closed by both sides"]);
 }
 
-/// Writes the pattern for as long as something is taken; returns how much was.
+/// Writes the pattern until no more bytes are accepted; returns their number.
 fn fill(connection: &mut Connection, seed: u64) -> u64 {
     let pattern = Pattern::new(seed);
     let (mut sent, mut last) = (0, Instant::now());
@@ -120,8 +120,9 @@ fn fill(connection: &mut Connection, seed: u64) -> u64 {
     sent
 }
 
-/// The bytes that the peer hasn't received, once the program has moved all that it can move. A
-/// reader that doesn't wait for a busy machine reads more than is needed, and little is held then.
+/// Returns the number of bytes that the peer hasn't received, once the program has moved all that
+/// it can move. If the reader didn't wait for a busy machine, it would read too much, and the
+/// program would hold little.
 fn settled_queue(stream: &TcpStream) -> usize {
     let mut before = sys::unacknowledged(stream);
     loop {
@@ -134,9 +135,9 @@ fn settled_queue(stream: &TcpStream) -> usize {
     }
 }
 
-/// Everything that the program can hold of one direction is full when the sender resets it: its
-/// receive queue, what it owns or its pipe, and its send queue.
-fn a_reset_takes_nothing_away(setting: &str, of_client: bool) {
+/// All memory of one direction in the program is full when the sender resets it: its receive queue,
+/// its own bytes or its pipe, and its send queue.
+fn expect_delivery_before_a_reset(setting: &str, of_client: bool) {
     let gate = Gate::narrow();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -149,10 +150,10 @@ fn a_reset_takes_nothing_away(setting: &str, of_client: bool) {
     } else {
         (server, client)
     };
-    // Little of it waits in front of the program.
+    // Few bytes wait in front of the program.
     sys::set_send_buffer(from.stream(), 128 * 1024);
     let sent = fill(&mut from, 5);
-    // Until all has reached the program: what it hasn't, a reset destroys on the way.
+    // Reads until all bytes have reached the program: a reset destroys the others.
     let (mut read, pattern) = (0, Pattern::new(5));
     let mut buffer = [0; 16 * 1024];
     while settled_queue(from.stream()) > 0 {
@@ -176,22 +177,22 @@ fn a_reset_takes_nothing_away(setting: &str, of_client: bool) {
 }
 
 #[test]
-fn a_reset_of_the_destination_takes_nothing_away() {
+fn no_byte_is_lost_after_a_reset_by_the_destination() {
     for setting in &["auto", "never", "always"] {
-        a_reset_takes_nothing_away(setting, false);
+        expect_delivery_before_a_reset(setting, false);
     }
 }
 
 #[test]
-fn a_reset_of_the_client_takes_nothing_away() {
+fn no_byte_is_lost_after_a_reset_by_the_client() {
     for setting in &["auto", "never", "always"] {
-        a_reset_takes_nothing_away(setting, true);
+        expect_delivery_before_a_reset(setting, true);
     }
 }
 
-/// A server that answers before it has read all: closing is a reset then, met by a write.
+/// A server that replies before it has read everything: its close is a reset, which a write meets.
 #[test]
-fn an_answer_arrives_although_the_server_left_without_reading_all() {
+fn a_reply_arrives_though_the_server_closes_without_reading() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -213,7 +214,7 @@ fn an_answer_arrives_although_the_server_left_without_reading_all() {
     });
     drop(server);
     for _ in 0..20 {
-        // The first is answered by a reset, one after that fails.
+        // The first write is answered by a reset, and a later one fails.
         let _ = client.try_send("and more");
         thread::sleep(Duration::from_millis(20));
     }
@@ -237,9 +238,9 @@ fn a_client_that_does_not_read_holds_a_dead_tunnel_no_longer_than_the_linger_tim
     assert!(took >= Duration::from_millis(950), "{:?}", took);
 }
 
-/// A sandbox may deny splice(2), and the kernel may have no memory for it.
+/// A sandbox can forbid splice(2), and the kernel can lack memory for it.
 #[test]
-fn where_splicing_fails_it_copies_without_a_loss() {
+fn bytes_are_copied_if_splice_fails() {
     for errno in &[libc::EINVAL, libc::ENOMEM, libc::EPERM, libc::ENOSYS] {
         for refused in &[Refused::FillingPipes, Refused::DrainingPipes] {
             let gate = Gate::open();

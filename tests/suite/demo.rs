@@ -3,7 +3,7 @@
 use crate::support::Ptunnel;
 
 #[test]
-fn shows_each_step_and_ends_with_0() {
+fn the_demo_prints_each_step_and_ends_with_exit_code_0() {
     let finished = Ptunnel::new().arg("--demo").run();
     finished.expect_code(0);
     assert_eq!(finished.stderr, "");
@@ -22,7 +22,7 @@ fn shows_each_step_and_ends_with_0() {
 }
 
 #[test]
-fn needs_no_proxy_and_uses_none() {
+fn the_demo_uses_no_configured_proxy() {
     let finished = Ptunnel::new()
         .env("https_proxy", "nowhere.invalid:3128")
         .env("all_proxy", "nowhere.invalid:3128")
@@ -32,7 +32,7 @@ fn needs_no_proxy_and_uses_none() {
 }
 
 #[test]
-fn runs_over_each_way_to_carry_bytes() {
+fn the_demo_runs_with_each_splice_mode() {
     for setting in &["always", "never"] {
         let finished = Ptunnel::new().args(&["--demo", "--splice", setting]).run();
         finished.expect_code(0);

@@ -8,14 +8,14 @@ use crate::serve::{echo, open, request};
 use crate::support::parts::{output, Nginx, SMALL};
 use crate::support::{closed_address, eventually, Blackhole, Connection, Ptunnel, Running};
 
-/// The whole answer to these bytes.
+/// Returns the whole reply to these bytes.
 fn answer(program: &Running, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Connection::open(program.proxy());
     let _ = client.try_send(bytes);
     String::from_utf8(client.rest_or_reset()).expect("text")
 }
 
-/// The answer must have this status, a reason in its text that holds the word, and an end.
+/// Checks that the reply has this status, a reason with this word, and an end.
 #[track_caller]
 fn assert_denied(answer: &str, status: u16, word: &str) {
     let start = format!("HTTP/1.1 {} ", status);
@@ -36,7 +36,7 @@ fn assert_denied(answer: &str, status: u16, word: &str) {
 }
 
 #[test]
-fn what_is_no_request_gets_400() {
+fn malformed_requests_get_400() {
     let program = Ptunnel::new().serving().start();
     for bytes in &[
         "nonsense\r\n\r\n",
@@ -68,7 +68,7 @@ fn what_is_no_request_gets_400() {
 }
 
 #[test]
-fn a_denial_does_not_hand_control_characters_back_or_to_the_log() {
+fn control_characters_are_neither_returned_nor_logged() {
     let program = Ptunnel::new().serving().start();
     let text = answer(&program, "CONNECT a\u{1b}[31m:22 HTTP/1.1\r\n\r\n");
     assert!(text.starts_with("HTTP/1.1 400 "), "{:?}", text);
@@ -82,7 +82,7 @@ fn a_denial_does_not_hand_control_characters_back_or_to_the_log() {
 }
 
 #[test]
-fn other_methods_get_405_and_are_told_of_connect() {
+fn other_methods_get_405_with_allow_connect() {
     let program = Ptunnel::new().serving().start();
     for method in &["GET", "POST", "connect", "OPTIONS"] {
         let text = answer(
@@ -95,7 +95,7 @@ fn other_methods_get_405_and_are_told_of_connect() {
 }
 
 #[test]
-fn a_denial_is_read_even_by_a_client_that_still_sends() {
+fn a_client_that_still_sends_can_read_the_rejection() {
     let program = Ptunnel::new().serving().start();
     let mut bytes = b"POST http://example.org/ HTTP/1.1\r\nContent-Length: 200000\r\n\r\n".to_vec();
     bytes.extend_from_slice(&[b'x'; 200_000]);
@@ -125,7 +125,7 @@ fn a_destination_that_does_not_answer_gets_504() {
 }
 
 #[test]
-fn asks_for_credentials_and_takes_the_right_ones_alone() {
+fn credentials_are_required_and_checked() {
     let origin = echo();
     let program = Ptunnel::new()
         .serving()
@@ -175,7 +175,7 @@ fn asks_for_credentials_and_takes_the_right_ones_alone() {
 }
 
 #[test]
-fn curl_gives_its_credentials() {
+fn curl_authenticates() {
     let nginx = Nginx::start();
     let program = Ptunnel::new()
         .serving()
@@ -213,7 +213,7 @@ fn curl_gives_its_credentials() {
 }
 
 #[test]
-fn allows_what_it_is_told_to_allow_and_nothing_else() {
+fn only_listed_destinations_are_allowed() {
     let origin = echo();
     let port = origin.port();
     let allow = |patterns: &[&str]| {
@@ -237,7 +237,7 @@ fn allows_what_it_is_told_to_allow_and_nothing_else() {
     for patterns in &[&["127.0.0.2"][..], &[&other], &["10.0.0.0/8", "a.example"]] {
         let program = allow(patterns);
         assert_denied(&answer(&program, request(origin.address())), 403, &exact);
-        // Another way to write the same address is no way around the list.
+        // Another form of the same address must not bypass the list.
         let mapped = format!("[::ffff:127.0.0.1]:{}", port);
         assert_denied(&answer(&program, request(mapped)), 403, "");
     }
@@ -255,7 +255,7 @@ fn allows_what_it_is_told_to_allow_and_nothing_else() {
 }
 
 #[test]
-fn a_head_that_is_too_long_or_never_ends_is_refused() {
+fn a_too_long_or_endless_head_is_refused() {
     let program = Ptunnel::new().serving().start();
     for piece in &[
         "X-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n",
@@ -270,7 +270,7 @@ fn a_head_that_is_too_long_or_never_ends_is_refused() {
         let piece = piece.repeat(4096);
         let writing = thread::spawn(move || while writer.write_all(piece.as_bytes()).is_ok() {});
         let text = String::from_utf8(client.rest_or_reset()).unwrap();
-        // A client that doesn't listen may be reset before it has read its answer.
+        // A client that doesn't read can be reset before it has read its reply.
         assert!(
             text.is_empty() || text.starts_with("HTTP/1.1 400 "),
             "{:?}",

@@ -18,7 +18,7 @@ const STEPS: &[&str] = &[
     "first byte",
 ];
 
-/// The same where the proxy is asked in SOCKS.
+/// The name of the same step with a SOCKS proxy.
 const SOCKS5: &str = "SOCKS5";
 const SOCKS4: &str = "SOCKS4";
 
@@ -26,13 +26,13 @@ fn test(program: Ptunnel) -> Finished {
     program.arg("--test").run()
 }
 
-/// The reported steps: the name and the result of each.
+/// Returns the reported steps: the name and the result of each.
 fn steps(text: &str) -> Vec<(&str, &str)> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
     let steps = lines.filter_map(|line| {
         let mut names = STEPS.iter().chain(&[SOCKS5, SOCKS4]);
         let name = names.find(|name| line.starts_with(**name))?;
-        // A time stands between the two.
+        // A time separates the two.
         let at = line.find(" ms  ").expect(line);
         let time = line[name.len()..at].trim();
         time.parse::<f64>().expect(line);
@@ -147,13 +147,13 @@ fn tests_the_path_through_openssh_in_socks4() {
     assert!(!text.contains("  try: "), "{}", text);
 }
 
-/// The step that fails ends the test, with an exit code and advice of its own.
+/// The step that fails ends the test, with its own exit code and advice.
 #[test]
 fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let rubbish = Peer::replying("SSH-2.0-OpenSSH\r\n\r\n");
     let ended = Peer::replying("");
     let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
-    // Whatever its page says, it is no word of ours.
+    // Text from the proxy's page must not be used for advice.
     let advises = "try http://, try socks5h://, write http, --proxy-auth, clock right? identd";
     let chatters = Peer::replying(format!(
         "HTTP/1.1 403 {0}\r\n\r\n<title>{0}</title>",
@@ -169,24 +169,24 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let grants = Peer::replying("HTTP/1.1 200 OK\r\n\r\n");
     let silent = Peer::start(|mut connection| connection.drain());
     let plain = Peer::start(|mut connection| {
-        connection.receive(5); // as much of its hello as makes it talk
+        connection.receive(5); // enough of the hello to send a reply
         connection.send("HTTP/1.1 400 Bad Request\r\n\r\n");
     });
     let strange = Peer::start(|mut connection| {
-        connection.receive(3); // its greeting
+        connection.receive(3); // the greeting
         connection.send("SSH-2.0-OpenSSH\r\n");
     });
     let turns_away = Peer::start(|mut connection| drop(connection.receive(3)));
     let socks4 = |code: u8| {
         Peer::start(move |mut connection| {
-            connection.receive(21); // its request
+            connection.receive(21); // the request
             connection.send([0, code, 0, 0, 0, 0, 0, 0]);
         })
     };
     let (rejects, without_identd) = (socks4(91), socks4(92));
     let hole = Blackhole::start();
     let authority = Authority::new();
-    // No word of ours either.
+    // Nor must a name in a certificate.
     let identity = authority.issue("proxy", "DNS:identd.example");
     let stunnel = Stunnel::start(&identity, web.address());
     let certificates = format!("`openssl s_client -connect {}` shows", stunnel.address());
@@ -392,9 +392,9 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     }
 }
 
-/// It went past the first proxy, to where a firewall answers, or somebody else.
+/// Regression: the command bypassed the first proxy, and could reach a firewall or another server.
 #[test]
-fn a_look_at_certificates_goes_the_way_that_failed() {
+fn the_openssl_command_uses_the_failing_path() {
     let squid = Squid::start(None);
     let authority = Authority::new();
     let stunnel = Stunnel::start(
@@ -420,7 +420,7 @@ fn a_look_at_certificates_goes_the_way_that_failed() {
     let words: Vec<&str> = look.split(' ').collect();
     let seen = described(&output(words[0], &words[1..]));
     assert!(seen.contains("BEGIN CERTIFICATE"), "{}", seen);
-    // Where openssl's client can't go it isn't sent.
+    // No command is given for paths that openssl's client doesn't support.
     assert_eq!(advised(&plain, &[&plain, &secure]), None);
     assert_eq!(advised(&format!("joe:x@{}", plain), &[&secure]), None);
 }
@@ -500,15 +500,15 @@ fn tests_tls_with_the_destination_too() {
         assert_eq!(tries.is_some(), !advice.is_empty(), "{}", text);
         assert!(tries.unwrap_or_default().contains(advice), "{}", text);
     }
-    // openssl's client goes through one proxy, in the clear.
+    // openssl's client supports one proxy, without TLS.
     let (_, text) = test_path(&secure_proxy, &format!("tls://{}", stunnel.address()));
     assert_step(&text, "TLS", "its certificate is for localhost");
     assert!(!text.contains("  try: "), "{}", text);
 }
 
-/// It was advised to try TLS, which it spoke already.
+/// Regression: it was advised to try TLS, which was in use.
 #[test]
-fn a_proxy_that_judges_our_certificate_when_there_is_tls_has_its_advice() {
+fn a_proxy_that_rejects_the_client_certificate_has_its_advice() {
     let authority = Authority::new();
     let nginx = Nginx::asking(&authority);
     let ours = authority.self_signed("them", "/CN=them", "DNS:them.test");
@@ -533,16 +533,16 @@ fn a_proxy_that_judges_our_certificate_when_there_is_tls_has_its_advice() {
         let advice = "try: it may want a certificate of ours, or another one (--proxy-cert)";
         assert!(text.contains(advice), "{}", text);
     }
-    // Another way may be without.
+    // Another proxy can be one without TLS.
     let program = Ptunnel::through(format!("https://{}", stunnel.address()));
     let program = program.args(&["--proxy-insecure"]).proxy(ended.address());
     let text = test(program.to("example.org:22")).text();
     assert!(text.contains("try: it may want TLS (https://)"), "{}", text);
 }
 
-/// Each had its CONNECT, and which was whose nobody could see.
+/// Regression: the output didn't show which CONNECT belonged to which proxy.
 #[test]
-fn in_a_chain_each_proxy_is_named_before_it_is_asked() {
+fn each_proxy_of_a_chain_is_named_before_its_steps() {
     let (sshd, squid) = (Sshd::start(), Squid::start(None));
     let inner = Ptunnel::new().serving().args(&["--serve-user", "joe:x"]);
     let inner = inner.start();
@@ -578,7 +578,7 @@ fn in_a_chain_each_proxy_is_named_before_it_is_asked() {
     let told = refused.text();
     assert_eq!(story(&told)[7..9], [&second, "CONNECT"]);
 
-    // Who wants another connection is come to anew.
+    // A proxy that requires another connection is reached again.
     let closing = Peer::closing_at_its_challenge();
     let program = Ptunnel::through(squid.address());
     let url = format!("joe:x@{}", closing.address());
@@ -596,7 +596,7 @@ fn in_a_chain_each_proxy_is_named_before_it_is_asked() {
     assert!(!alone.contains("asking "), "{}", alone);
 }
 
-/// Its lines, those of steps by their names alone.
+/// Returns the lines; those of steps only with their names.
 fn story(text: &str) -> Vec<&str> {
     let line = |line| match steps(line).first() {
         Some((name, _)) => *name,
@@ -605,9 +605,9 @@ fn story(text: &str) -> Vec<&str> {
     text.lines().map(line).collect()
 }
 
-/// A certificate that can't be verified, and one that isn't.
+/// A certificate that can't be verified, and one that isn't verified.
 #[test]
-fn tells_whom_the_proxy_was_taken_for() {
+fn the_tls_step_shows_the_verified_name() {
     let (authority, origin) = (Authority::new(), Sshd::start());
     let squid = Squid::start(None);
     let identity = authority.self_signed("own", "/CN=own", "DNS:localhost,IP:127.0.0.1");
@@ -629,7 +629,7 @@ fn tells_whom_the_proxy_was_taken_for() {
 
 /// The proxy doesn't get the name, as with each tunnel of `socks5://`.
 #[test]
-fn looks_up_a_name_that_a_socks_proxy_must_not_get() {
+fn a_name_is_resolved_locally_for_socks5() {
     let proxy = Peer::start(|mut connection| {
         connection.expect([5, 1, 0]);
         connection.send([5, 0]);
@@ -645,7 +645,7 @@ fn looks_up_a_name_that_a_socks_proxy_must_not_get() {
     assert_step(&text, "first byte", "\"hello\"");
 }
 
-/// What the resolver hands over first may be dead.
+/// The resolver's first address can be dead.
 #[test]
 fn every_address_of_a_name_is_tried() {
     let folder = TempDir::new();
@@ -701,7 +701,7 @@ fn the_next_proxy_is_tested_when_one_fails() {
         assert!(text.contains(part), "{:?} is not in {}", part, text);
     }
     assert_eq!(text.matches("FAILED").count(), 1, "{}", text);
-    // Who was reached is believed, and is not gone round.
+    // A refusal by a proxy is final, and the proxy isn't bypassed.
     let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let program = Ptunnel::through(forbids.address())
         .proxy(grants.address())
@@ -712,7 +712,7 @@ fn the_next_proxy_is_tested_when_one_fails() {
 }
 
 #[test]
-fn tests_the_direct_path_where_a_client_takes_it() {
+fn tests_the_direct_path_if_a_client_would_use_it() {
     let greets = Peer::start(|mut connection| connection.send("hello\r\n"));
     let plain = Ptunnel::through(closed_address()).args(&["--no-proxy", "127.0.0.1"]);
     let fallback = Ptunnel::through(closed_address()).arg("--direct-fallback");
@@ -737,9 +737,9 @@ fn tests_the_direct_path_where_a_client_takes_it() {
     );
 }
 
-/// The exit code is that of the first one that fails; the others are tested all the same.
+/// The exit code is that of the first failure; the other tunnels are tested, too.
 #[test]
-fn every_tunnel_of_a_file_is_tested_and_none_is_listened_on() {
+fn every_tunnel_of_a_file_is_tested_and_no_listener_is_opened() {
     let proxy = Peer::proxy(|mut connection| {
         connection.send("HTTP/1.1 200 OK\r\n\r\nhello\r\n");
         connection.drain();
@@ -810,7 +810,7 @@ fn a_test_without_a_destination_is_a_usage_error() {
     );
 }
 
-/// It came in the middle of a line, now and then.
+/// Regression: the warning was printed in the middle of a line, now and then.
 #[test]
 fn a_warning_comes_before_the_first_step() {
     for _ in 0..20 {
@@ -825,7 +825,7 @@ fn a_warning_comes_before_the_first_step() {
 }
 
 #[test]
-fn a_stdout_that_takes_nothing_ends_it() {
+fn a_full_stdout_ends_the_test() {
     let finished = test(
         Ptunnel::through(closed_address())
             .to("b:2")
@@ -839,9 +839,9 @@ fn a_stdout_that_takes_nothing_ends_it() {
     );
 }
 
-/// Who waits at a terminal sees for what.
+/// A user at a terminal sees which step is running.
 #[test]
-fn a_terminal_shows_the_step_that_is_under_way() {
+fn a_terminal_shows_the_running_step() {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut program = Ptunnel::through(proxy.local_addr().unwrap())
         .args(&["--test", "-W", "b.example:2"])
@@ -861,9 +861,9 @@ fn a_terminal_shows_the_step_that_is_under_way() {
     assert!(said.contains("works through "), "{}", said);
 }
 
-/// No step is under way then that could show the error.
+/// No step is running that could show the error.
 #[test]
-fn without_descriptors_it_names_the_error() {
+fn a_lack_of_descriptors_is_named() {
     let finished = test(
         Ptunnel::through(closed_address())
             .to("127.0.0.1:1")

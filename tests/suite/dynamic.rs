@@ -1,4 +1,4 @@
-//! `-D`: clients that name their destination themselves, in SOCKS and with HTTP's CONNECT.
+//! `-D`: clients that name their destination, in SOCKS and with HTTP CONNECT.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -15,14 +15,14 @@ use crate::support::{Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 
-/// SOCKS5's greeting without authentication, and the answer to it.
+/// SOCKS5's greeting without authentication, and the reply to it.
 const GREETING: &[u8] = &[5, 1, 0];
 const GREETED: &[u8] = &[5, 0];
 
-/// The answer that a destination is connected.
+/// SOCKS5's reply when the destination is connected.
 const CONNECTED: &[u8] = &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 
-/// The same in SOCKS4.
+/// SOCKS4's reply when the destination is connected.
 const CONNECTED_4: &[u8] = &[0, 90, 0, 0, 0, 0, 0, 0];
 const REJECTED_4: &[u8] = &[0, 91, 0, 0, 0, 0, 0, 0];
 
@@ -30,7 +30,7 @@ pub fn listening(program: Ptunnel) -> Ptunnel {
     program.args(&["-D", "0"]).more_lines(1)
 }
 
-/// SOCKS5's request for a name, or for an address.
+/// Returns SOCKS5's request for a name, or for an address.
 fn asking(host: &str, port: u16) -> Vec<u8> {
     let address = match host.parse() {
         Ok(IpAddr::V4(ip)) => [&[1][..], &ip.octets()].concat(),
@@ -40,7 +40,7 @@ fn asking(host: &str, port: u16) -> Vec<u8> {
     [&[5, 1, 0], &address[..], &port.to_be_bytes()].concat()
 }
 
-/// SOCKS4's for an IPv4 address, 4A's for all else.
+/// Returns the request of SOCKS4 for an IPv4 address, of 4A for any other host.
 fn asking_4(host: &str, port: u16) -> Vec<u8> {
     let (ip, name) = match host.parse() {
         Ok(IpAddr::V4(ip)) => (ip.octets(), String::new()),
@@ -56,7 +56,8 @@ fn asking_4(host: &str, port: u16) -> Vec<u8> {
     .concat()
 }
 
-/// A client that was greeted and has asked; its answer is still to be read.
+/// Returns a client that has sent its greeting and its request; the reply to the request is still
+/// unread.
 #[track_caller]
 fn asked(program: &Running, host: &str, port: u16) -> Connection {
     let mut client = program.connect();
@@ -66,7 +67,7 @@ fn asked(program: &Running, host: &str, port: u16) -> Connection {
     client
 }
 
-/// The same, with its destination connected.
+/// Returns a client whose destination is connected.
 #[track_caller]
 fn open(program: &Running, at: SocketAddr) -> Connection {
     let mut client = asked(program, &at.ip().to_string(), at.port());
@@ -74,14 +75,14 @@ fn open(program: &Running, at: SocketAddr) -> Connection {
     client
 }
 
-/// The same in HTTP.
+/// Returns a client whose destination is connected, through HTTP.
 #[track_caller]
 fn open_http(program: &Running, destination: &str) -> Connection {
     granted(program.connect(), destination)
 }
 
 #[test]
-fn says_where_it_listens_and_through_whom() {
+fn the_listening_line_names_the_address_and_the_proxies() {
     let port = free_port().to_string();
     for (args, words) in &[
         (
@@ -130,7 +131,7 @@ fn each_client_gets_its_own_destination_through_the_proxy() {
 }
 
 #[test]
-fn listens_beside_tunnels_and_as_often_as_it_is_told() {
+fn several_dynamic_listeners_work_beside_tunnels() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .args(&["-D", "0", "--dynamic", "[::1]:0", "--threads", "2"])
@@ -153,7 +154,7 @@ fn listens_beside_tunnels_and_as_often_as_it_is_told() {
 }
 
 #[test]
-fn no_proxy_holds_for_each_destination() {
+fn no_proxy_applies_to_each_destination() {
     let (proxy, origin) = (Peer::echoing(), echo());
     let program = Ptunnel::through(proxy.address()).args(&["--no-proxy", "127.0.0.0/8"]);
     let program = listening(program.arg("-v")).start();
@@ -179,7 +180,7 @@ fn no_proxy_holds_for_each_destination() {
 }
 
 #[test]
-fn nothing_is_lost_that_comes_early() {
+fn early_bytes_are_kept() {
     let gate = Gate::open();
     let program = listening(Ptunnel::through(gate.address())).start();
     let all = [GREETING, &asking("a.example", 22), b"early"].concat();
@@ -217,9 +218,9 @@ fn nothing_is_lost_that_comes_early() {
 }
 
 #[test]
-fn hears_a_client_that_speaks_byte_by_byte() {
+fn a_request_can_arrive_byte_by_byte() {
     let proxy = Peer::echoing();
-    // To see each byte read takes its time on a busy machine.
+    // A busy machine needs time until each byte has been read.
     let program = Ptunnel::through(proxy.address()).args(&["--handshake-timeout", "600"]);
     let program = listening(program).start();
     let mut client = program.connect();
@@ -264,7 +265,7 @@ fn carries_bulk_and_ends_as_a_tunnel_does() {
     client.expect_reset();
 }
 
-/// What SOCKS and HTTP say of a failure, and the log.
+/// Checks the replies of SOCKS and HTTP to a failure, and the log.
 #[track_caller]
 fn assert_fails(program: &Running, at: SocketAddr, socks: u8, http: &str, told: &[&str]) {
     let mut client = asked(program, &at.ip().to_string(), at.port());
@@ -286,7 +287,7 @@ fn assert_fails(program: &Running, at: SocketAddr, socks: u8, http: &str, told: 
 }
 
 #[test]
-fn says_why_a_destination_can_not_be_had() {
+fn an_unreachable_destination_has_a_reply_with_a_reason() {
     let (closed, hole) = (closed_address(), Blackhole::start());
     let direct = Ptunnel::new().args(&["--direct-fallback", "-w", "1"]);
     let program = listening(direct).start();
@@ -319,7 +320,7 @@ fn says_why_a_destination_can_not_be_had() {
 }
 
 #[test]
-fn what_is_not_served_is_refused_in_its_own_words() {
+fn unsupported_requests_are_rejected_in_their_protocol() {
     let program = listening(Ptunnel::through("proxy.example:1")).start();
     let endless_user = [&[4, 1, 0, 80, 192, 0, 2, 7][..], &[b'x'; 256]].concat();
     let endless_name = [&[4, 1, 0, 80, 0, 0, 0, 1, 0][..], &[b'x'; 256]].concat();
@@ -370,7 +371,7 @@ fn what_is_not_served_is_refused_in_its_own_words() {
 }
 
 #[test]
-fn a_client_that_does_not_ask_in_time_is_let_go() {
+fn a_silent_client_is_closed_after_the_handshake_timeout() {
     let program = Ptunnel::through("proxy.example:1").args(&["--handshake-timeout", "0.3"]);
     let program = listening(program).start();
     let mut older = asking_4("a.example", 22);
@@ -385,7 +386,7 @@ fn a_client_that_does_not_ask_in_time_is_let_go() {
 }
 
 #[test]
-fn clients_that_leave_early_hurt_nobody() {
+fn clients_that_leave_early_do_not_affect_others() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address()).args(&["--max-connections", "2"]);
     let program = listening(program).start();
@@ -418,7 +419,7 @@ fn a_client_that_resets_ends_the_opening() {
     open(&program, origin.address());
 }
 
-/// Look-ups of names in `.hang` don't end.
+/// Lookups of names in `.hang` don't end.
 const HANGING: &str = "
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -437,7 +438,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 ";
 
 #[test]
-fn names_that_hang_keep_no_tunnels_client_waiting() {
+fn lookups_that_hang_do_not_delay_tunnels() {
     let (folder, origin) = (TempDir::new(), echo());
     let program = Ptunnel::new()
         .args(&["--direct-fallback", "-w", "600"])
@@ -461,7 +462,7 @@ fn names_that_hang_keep_no_tunnels_client_waiting() {
 }
 
 #[test]
-fn beyond_loopback_it_serves_those_alone_who_are_named() {
+fn beyond_loopback_only_listed_clients_are_accepted() {
     for address in &["0.0.0.0:0", "*:0", ":0", "[::]:0"] {
         let finished = Ptunnel::through("proxy.example:1")
             .args(&["-D", address])
@@ -489,10 +490,10 @@ fn beyond_loopback_it_serves_those_alone_who_are_named() {
     program.says(&["127.0.0.1", "turned away"]);
 }
 
-/// Where others can come in, what is reached directly is on other machines; a proxy does as it
-/// pleases.
+/// If other machines can connect, destinations on this machine can't be reached directly. A proxy
+/// decides for itself.
 #[test]
-fn others_do_not_reach_this_machine_or_its_link_directly() {
+fn other_machines_cannot_reach_this_machine_or_its_link() {
     let (proxy, origin, dead) = (Peer::echoing(), echo(), closed_address());
     let (at, port) = (origin.address().to_string(), origin.port());
     let named = format!("localhost:{}", port);
@@ -539,15 +540,15 @@ fn others_do_not_reach_this_machine_or_its_link_directly() {
     assert!(proxy.head().starts_with(&format!("CONNECT {} ", at)));
 }
 
-/// A listener of `-D` that serves joe alone.
+/// Returns a `-D` listener that serves only joe.
 pub fn of_joe(program: Ptunnel) -> Ptunnel {
     let program = listening(program).args(&["--dynamic-user", "joe"]);
     program.env("PTUNNEL_DYNAMIC_PASSWORD", "p:w \u{e4}d")
 }
 
-/// Another user than joe, other passwords than his, and clients that don't say who they are.
+/// Another user than joe, wrong passwords, and clients without credentials.
 #[test]
-fn whoever_is_not_the_user_is_sent_away() {
+fn wrong_credentials_are_rejected() {
     let proxy = Peer::echoing();
     let program = of_joe(Ptunnel::through(proxy.address())).start();
     let denied = |said: &[&[u8]], reply: &[u8], word: &str| {
@@ -587,7 +588,7 @@ fn whoever_is_not_the_user_is_sent_away() {
             "a user and a password",
         );
     }
-    // A user id is no password, whatever is in it.
+    // A user id is no password, whatever it contains.
     for user in &["joe", "joe:p:w \u{e4}d", "p:w \u{e4}d", ""] {
         let request = [&[4, 1, 0, 80, 192, 0, 2, 7], user.as_bytes(), b"\0"].concat();
         denied(&[&request], REJECTED_4, "SOCKS4 has no password");
@@ -601,7 +602,7 @@ fn whoever_is_not_the_user_is_sent_away() {
 }
 
 #[test]
-fn the_user_is_served_and_what_comes_early_is_kept() {
+fn the_right_user_is_served_and_early_bytes_are_kept() {
     let gate = Gate::open();
     let program = of_joe(Ptunnel::through(gate.address())).start();
     let login = "\x01\x03joe\x07p:w \u{e4}d".as_bytes();
@@ -617,7 +618,7 @@ fn the_user_is_served_and_what_comes_early_is_kept() {
         client.send(said);
         let mut server = gate.accept();
         let asked = String::from_utf8(server.read_head()).unwrap();
-        // What it is known by here is none of the proxy's business.
+        // The client's credentials for this listener must not reach the proxy.
         assert!(!asked.contains("Authorization"), "{}", asked);
         server.send("HTTP/1.1 200 OK\r\n\r\n");
         server.expect("early");
@@ -626,7 +627,7 @@ fn the_user_is_served_and_what_comes_early_is_kept() {
 }
 
 #[test]
-fn with_a_user_it_may_listen_beyond_loopback() {
+fn with_a_user_it_can_listen_beyond_loopback() {
     let program = Ptunnel::through("proxy.example:1").args(&["-D", "*:0"]);
     let program = program.args(&["--dynamic-user", "joe:x"]).more_lines(1);
     let program = program.start();
@@ -634,7 +635,7 @@ fn with_a_user_it_may_listen_beyond_loopback() {
     let mut client = Connection::open(([127, 0, 0, 1], port).into());
     client.send([5, 1, 0]);
     client.expect([5, 0xff]);
-    // The password should be elsewhere, and that is told.
+    // The warning names a better place for the password.
     program.says(&["--dynamic-user", "PTUNNEL_DYNAMIC_PASSWORD"]);
 }
 
@@ -657,7 +658,7 @@ fn wrong_addresses_are_refused() {
 }
 
 #[test]
-fn stands_in_a_file_and_in_the_check_of_it() {
+fn works_in_a_file_and_in_check_config() {
     let folder = TempDir::new();
     let text = "proxy = 'a.example:1'\ndynamic = [1080, '[::1]:1081']\n\
                 dynamic-user = 'joe:x'\n";
@@ -684,7 +685,7 @@ fn stands_in_a_file_and_in_the_check_of_it() {
 }
 
 #[test]
-fn curl_fetches_from_nginx_through_squid_in_each_language() {
+fn curl_fetches_from_nginx_through_squid_in_each_protocol() {
     let (nginx, squid) = (Nginx::start(), Squid::start(None));
     let program = listening(Ptunnel::through(squid.address()).arg("-v")).start();
     let at = program.address().to_string();
@@ -716,9 +717,9 @@ fn curl_fetches_from_nginx_through_squid_in_each_language() {
     program.says(&["info", "to localhost:", "through ", "closed by both sides"]);
 }
 
-/// Beside curl, those that know SOCKS4: ncat, and ptunnel, which asks for names as 4A does.
+/// Besides curl, the clients that support SOCKS4: ncat, and ptunnel, which sends names as 4A does.
 #[test]
-fn ncat_and_ptunnel_itself_ask_in_socks4() {
+fn ncat_and_ptunnel_itself_use_socks4() {
     let nginx = Nginx::start();
     let program = listening(Ptunnel::new().arg("--direct-fallback")).start();
     let at = program.address().to_string();
@@ -754,7 +755,7 @@ fn ncat_and_ptunnel_itself_ask_in_socks4() {
 }
 
 #[test]
-fn ssh_goes_through_it_by_netcat_in_each_language() {
+fn ssh_connects_through_netcat_in_each_protocol() {
     let sshd = Sshd::start();
     let squid = Squid::start(None);
     let program = listening(Ptunnel::through(squid.address())).start();
@@ -770,9 +771,9 @@ fn ssh_goes_through_it_by_netcat_in_each_language() {
     }
 }
 
-/// Real clients that say who they are, each in its own words.
+/// Real clients that authenticate, each in its own protocol.
 #[test]
-fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
+fn curl_ncat_and_ptunnel_itself_authenticate() {
     let nginx = Nginx::start();
     let program = of_joe(Ptunnel::new().arg("--direct-fallback")).start();
     let at = program.address().to_string();
@@ -832,7 +833,7 @@ fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
         assert!(finished.text().ends_with(SMALL), "{}", finished.text());
         with("wrong").expect_code(4);
     }
-    // SOCKS4 has no password: the user alone is nobody.
+    // SOCKS4 has no password, and the user alone isn't enough.
     for way in &[&["--socks4", &at][..], &["--socks4a", &at]] {
         for user in &["joe", "joe:p:w \u{e4}d"] {
             let denied = fetch(way, user);
@@ -850,23 +851,23 @@ fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
     program.says(&["denied", "SOCKS4 has no password"]);
 }
 
-/// What a client prints that reads this.
+/// Returns the output of a client that reads `said`.
 pub fn answered(mut client: Command, said: &[u8]) -> String {
     let client = client
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut client = client.spawn().unwrap();
-    // It may have been sent away, and be gone.
+    // It may have been rejected, and have exited.
     let _ = client.stdin.as_mut().unwrap().write_all(said);
     let output = client.wait_with_output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// It was told of an invalid token, or waited for the handshake timeout: whether there is a line
-/// end among the bytes of a handshake is luck.
+/// Regression: the client got an error about an invalid token, or waited for the handshake timeout,
+/// depending on whether its handshake contained a line end.
 #[test]
-fn a_client_that_speaks_tls_is_told_what_to_change() {
+fn a_client_that_speaks_tls_gets_advice() {
     let program = Ptunnel::through(closed_address()).serving();
     let program = listening(program).start();
     for address in &[program.address(), program.proxy()] {

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::support::{eventually_some, sys, Connection, Running};
 
-/// A proxy, and every destination behind it, of which the test plays the part itself.
+/// A proxy with every destination behind it, played by the test itself.
 pub struct Gate {
     listener: TcpListener,
 }
@@ -26,7 +26,7 @@ impl Gate {
         Gate { listener }
     }
 
-    /// A gate whose connections hold little that was not read yet.
+    /// Opens a gate whose connections hold few unread bytes.
     pub fn narrow() -> Gate {
         let gate = Gate::open();
         sys::set_receive_buffer(&gate.listener, 16 * 1024);
@@ -37,20 +37,20 @@ impl Gate {
         self.listener.local_addr().expect("an address")
     }
 
-    /// Whether somebody has connected and was not accepted yet; takes that connection.
+    /// Accepts a connection if one is waiting.
     pub fn try_accept(&self) -> Option<Connection> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(false).expect("a mode");
         Some(Connection::new(stream, 0))
     }
 
-    /// The next connection, of which nothing was read yet.
+    /// Returns the next connection, from which nothing was read yet.
     #[track_caller]
     pub fn accept(&self) -> Connection {
         eventually_some("the program connects to its proxy", || self.try_accept())
     }
 
-    /// The next connection, with its tunnel granted.
+    /// Returns the next connection, with its tunnel granted.
     #[track_caller]
     pub fn grant(&self) -> Connection {
         let mut server = self.accept();
@@ -58,7 +58,7 @@ impl Gate {
         server
     }
 
-    /// A new client of the program's first tunnel, and its destination.
+    /// Connects a new client to the program's first tunnel; returns it with its destination.
     #[track_caller]
     pub fn join(&self, program: &Running) -> Ends {
         let client = program.connect();
@@ -68,7 +68,7 @@ impl Gate {
 }
 
 impl Ends {
-    /// One byte there and one back: the tunnel stands.
+    /// Checks that the tunnel is open, with one byte in each direction.
     #[track_caller]
     pub fn check(&mut self) {
         self.client.send("?");

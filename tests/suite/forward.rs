@@ -15,25 +15,25 @@ use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunn
 
 const MIB: u64 = 1 << 20;
 
-/// What the destination gets behind the fields of a request.
+/// The fields that ptunnel adds to a request.
 const OURS: &str = "Connection: close\r\n\r\n";
 
-/// A listener that connects directly.
+/// Returns a listener that connects directly.
 fn direct() -> Running {
     listening(Ptunnel::new().args(&["--direct-fallback", "-v"])).start()
 }
 
-/// A request without a body.
+/// Returns a request without a body.
 fn get(at: SocketAddr, path: &str) -> String {
     format!("GET http://{}{} HTTP/1.1\r\nHost: x\r\n\r\n", at, path)
 }
 
-/// What that becomes.
+/// Returns the forwarded form of that request.
 fn asked(at: SocketAddr, path: &str) -> String {
     format!("GET {} HTTP/1.1\r\nHost: {}\r\n{}", path, at, OURS)
 }
 
-/// A body as it is framed on the wire, read to its end.
+/// Reads a body to its end, as its framing states it; returns its bytes on the wire.
 fn body(head: &str, connection: &mut Connection) -> Vec<u8> {
     let length = head
         .lines()
@@ -58,7 +58,7 @@ fn body(head: &str, connection: &mut Connection) -> Vec<u8> {
     }
 }
 
-/// A web server that answers with what it is sent, and wants to be asked as one.
+/// A web server that returns the body of its request, and requires the origin form.
 fn web() -> Peer {
     Peer::start(|mut connection| {
         let head = String::from_utf8(connection.read_head()).unwrap();
@@ -97,7 +97,7 @@ fn curl_fetches_from_nginx_through_squid_and_tinyproxy() {
 }
 
 #[test]
-fn a_reply_without_a_body_and_a_range_are_the_servers_business() {
+fn replies_without_a_body_and_ranges_are_passed_on() {
     let (nginx, program) = (Nginx::start(), direct());
     let at = format!("http://{}", program.address());
     let url = format!("http://{}/small", nginx.address());
@@ -148,9 +148,9 @@ fn curl_sends_bodies_of_either_kind() {
     }
 }
 
-/// Its second request may be for another host: the first one must not get it.
+/// The client's second request can be for another host: the first one must not get it.
 #[test]
-fn a_second_request_reaches_nobody() {
+fn a_second_request_reaches_no_server() {
     let (gate, program) = (Gate::open(), direct());
     let next = get("192.0.2.1:80".parse().unwrap(), "/secret");
     let post = |fields: &str, body: &str| {
@@ -190,7 +190,7 @@ fn a_second_request_reaches_nobody() {
             if manner == 1 {
                 client.send(&next);
             }
-            // Its end reaches nobody, either.
+            // Nor is the client's end passed on.
             client.finish_sending();
             assert!(server.is_quiet());
             server.send("late");
@@ -203,7 +203,7 @@ fn a_second_request_reaches_nobody() {
 }
 
 #[test]
-fn the_destination_hears_what_is_for_it_and_nothing_else() {
+fn the_destination_gets_only_end_to_end_fields() {
     let (gate, program) = (Gate::open(), direct());
     let mut client = program.connect();
     client.send(format!(
@@ -219,16 +219,16 @@ fn the_destination_hears_what_is_for_it_and_nothing_else() {
          Content-Length: 2\r\nVia: 1.1 before\r\nConnection: close\r\n\r\nab",
         gate.address()
     ));
-    // What its reply says, and ends with, is its own.
+    // The server's own fields and body are passed on unchanged.
     server.send("HTTP/1.0 200 OK\r\nContent-Type: a\r\n\r\nany\nthing");
     client.expect("HTTP/1.0 200 OK\r\nContent-Type: a\r\nConnection: close\r\n\r\nany\nthing");
     server.reset();
     client.expect_reset();
 }
 
-/// The client's header fields of `--header` are for proxies.
+/// Fields of `--header` are for proxies.
 #[test]
-fn a_proxy_is_asked_for_a_tunnel_to_port_80() {
+fn a_forwarded_request_uses_a_tunnel_to_port_80() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address()).args(&["--header", "X-Tag: 1"]);
     let program = listening(program.watched()).start();
@@ -246,7 +246,7 @@ fn a_proxy_is_asked_for_a_tunnel_to_port_80() {
 }
 
 #[test]
-fn no_proxy_holds_for_it() {
+fn no_proxy_applies_to_forwarded_requests() {
     let (proxy, nginx) = (Peer::echoing(), Nginx::start());
     let program = Ptunnel::through(proxy.address()).args(&["--no-proxy", "127.0.0.0/8"]);
     let program = listening(program.arg("-v")).start();
@@ -258,9 +258,9 @@ fn no_proxy_holds_for_it() {
     program.says(&["info", &nginx.address().to_string(), "directly"]);
 }
 
-/// squid ends a tunnel when one side of it ends: netcat's end took the reply away.
+/// squid ends a tunnel when one side ends, so passing on netcat's end lost the reply.
 #[test]
-fn netcat_that_has_said_all_gets_its_reply() {
+fn netcat_gets_its_reply_after_its_end() {
     let (nginx, squid) = (Nginx::start(), Squid::start(None));
     let through = listening(Ptunnel::through(squid.address())).start();
     for program in &[direct(), through] {
@@ -274,7 +274,7 @@ fn netcat_that_has_said_all_gets_its_reply() {
 }
 
 #[test]
-fn the_end_of_half_a_request_is_passed_on() {
+fn the_end_of_an_incomplete_request_is_passed_on() {
     let (gate, program) = (Gate::open(), direct());
     for fields in &["Content-Length: 5", "Transfer-Encoding: chunked"] {
         let mut client = program.connect();
@@ -296,11 +296,11 @@ fn the_end_of_half_a_request_is_passed_on() {
 }
 
 #[test]
-fn bulk_goes_both_ways_at_once() {
+fn bulk_data_flows_both_ways_at_once() {
     let origin = Peer::start(|mut connection| {
         connection.read_head();
         let mut reader = connection.handle();
-        // What came with the head is not the other handle's.
+        // The other handle doesn't have the bytes that were read together with the head.
         let mut first = vec![0; MIB as usize];
         connection.read_exact(&mut first).unwrap();
         Pattern::new(1).check(0, &first);
@@ -311,7 +311,7 @@ fn bulk_goes_both_ways_at_once() {
         });
         connection.send("HTTP/1.1 200 OK\r\n\r\n");
         Pattern::new(2).write(&mut connection, 32 * MIB).unwrap();
-        // Only now, as in `tls`: at both ends stunnel leaves what it hasn't read yet.
+        // As in `tls`: stunnel discards unread bytes once both sides have ended.
         let mut reader = reading.join().unwrap();
         connection.finish_sending();
         reader.expect_end();
@@ -345,7 +345,7 @@ fn bulk_goes_both_ways_at_once() {
 }
 
 #[test]
-fn a_body_whose_end_can_not_be_found_is_cut() {
+fn a_request_with_an_ambiguous_end_is_cut() {
     let gate = Gate::open();
     let program = direct();
     for chunk in &[
@@ -370,8 +370,8 @@ fn a_body_whose_end_can_not_be_found_is_cut() {
     }
 }
 
-/// A server that answers one request of a connection with this body, and doesn't close it until the
-/// other side has; then, or when nothing has come for a moment, it says more.
+/// A server that replies to one request of a connection with this body, and doesn't close it before
+/// the client does; then, or when nothing has arrived for a moment, it sends more bytes.
 fn keeping(body: &'static str) -> Peer {
     Peer::proxy(move |mut connection| {
         let reply = |body: &str| {
@@ -391,7 +391,7 @@ fn keeping(body: &'static str) -> Peer {
     })
 }
 
-/// Asks for URLs on one connection, as long as that lasts.
+/// Requests URLs on one connection, as long as it lasts.
 const REUSE: &str = "
 import http.client, sys
 connection = http.client.HTTPConnection(sys.argv[1], timeout=20)
@@ -400,10 +400,10 @@ for url in sys.argv[2:]:
     print(connection.getresponse().read().decode())
 ";
 
-/// A client sent its next request, to another host, on the connection of the first: it was
-/// swallowed, and what the first server said next passed for the answer.
+/// Regression: a client sent its next request, for another host, on the same connection. The
+/// request was discarded, and later bytes of the first server passed for its reply.
 #[test]
-fn no_server_answers_for_another() {
+fn no_server_replies_for_another() {
     let (first, second) = (keeping("first"), keeping("second"));
     let program = direct();
     let at = program.address().to_string();
@@ -418,9 +418,10 @@ fn no_server_answers_for_another() {
     assert_eq!((first.accepted(), second.accepted()), (4, 2));
 }
 
-/// A page of 30 images took 25 s: each request waited for the end of the connection before.
+/// Regression: a page of 30 images took 25 s, because each request waited for the end of the
+/// previous connection.
 #[test]
-fn an_origin_that_ignores_close_delays_nobody() {
+fn an_origin_that_ignores_close_causes_no_delay() {
     let origin = Peer::proxy(|mut connection| {
         connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nimage");
         connection.drain();
@@ -445,7 +446,7 @@ fn an_origin_that_ignores_close_delays_nobody() {
 }
 
 #[test]
-fn a_reply_ends_where_its_framing_says() {
+fn a_reply_ends_where_its_framing_ends() {
     let (gate, program) = (Gate::open(), direct());
     let length = "Content-Length: 5\r\n";
     let chunked = "Transfer-Encoding: chunked\r\n";
@@ -480,7 +481,7 @@ fn a_reply_ends_where_its_framing_says() {
             } else {
                 server.send(said + next);
             }
-            // The connection of both ends, though neither has ended it.
+            // The reply has `Connection: close`, though neither side has closed.
             let expected = format!("{}{}Connection: close\r\n\r\n{}", interim, head, body);
             assert_eq!(String::from_utf8(client.rest()).unwrap(), expected);
             server.expect_end();
@@ -488,9 +489,9 @@ fn a_reply_ends_where_its_framing_says() {
     }
 }
 
-/// A client that speaks HTTP/1.0 takes an interim reply for the last one (RFC 9110 §15.2).
+/// A client that speaks HTTP/1.0 takes an interim reply for the final one (RFC 9110 §15.2).
 #[test]
-fn an_old_client_gets_no_interim_reply() {
+fn an_http_1_0_client_gets_no_interim_reply() {
     let (gate, program) = (Gate::open(), direct());
     let mut client = program.connect();
     client.send(format!("GET http://{}/ HTTP/1.0\r\n\r\n", gate.address()));
@@ -502,7 +503,7 @@ fn an_old_client_gets_no_interim_reply() {
 }
 
 #[test]
-fn a_reply_that_can_not_be_read_is_a_bad_gateway() {
+fn an_invalid_reply_is_a_bad_gateway() {
     let (gate, program) = (Gate::open(), direct());
     for (said, words) in &[
         ("220 mail.example ESMTP\r\n", "not HTTP/1"),
@@ -530,7 +531,7 @@ fn a_reply_that_can_not_be_read_is_a_bad_gateway() {
 }
 
 #[test]
-fn a_reply_whose_end_can_not_be_found_is_cut() {
+fn a_reply_with_an_ambiguous_end_is_cut() {
     let (gate, program) = (Gate::open(), direct());
     let mut client = program.connect();
     client.send(get(gate.address(), "/"));
@@ -549,9 +550,9 @@ fn a_reply_whose_end_can_not_be_found_is_cut() {
     ]);
 }
 
-/// It says no to an upload and closes the connection, while the client is still sending.
+/// The server rejects an upload and closes the connection, while the client is still sending.
 #[test]
-fn an_answer_before_the_end_of_the_request_arrives() {
+fn a_reply_before_the_end_of_the_request_arrives() {
     let (gate, program) = (Gate::open(), direct());
     let mut client = program.connect();
     client.send(format!(
@@ -570,7 +571,7 @@ fn an_answer_before_the_end_of_the_request_arrives() {
     program.says(&["info", "closed by both sides"]);
 }
 
-/// nginx compresses no reply to a request that has `Via`.
+/// nginx doesn't compress replies to requests with `Via`.
 #[test]
 fn the_server_compresses_as_it_does_without_a_proxy() {
     let (nginx, program) = (Nginx::compressing(), direct());
@@ -593,7 +594,7 @@ fn the_server_compresses_as_it_does_without_a_proxy() {
     assert!(encoding(&["--noproxy", "", "-x", &at]));
 }
 
-/// A reply that is ours.
+/// Checks a reply of ptunnel itself.
 #[track_caller]
 fn refused(program: &Running, said: &str, status: &str, told: &[&str]) -> String {
     let mut client = program.connect();
@@ -616,7 +617,7 @@ fn refused(program: &Running, said: &str, status: &str, told: &[&str]) -> String
 }
 
 #[test]
-fn says_why_it_is_not_sent_on() {
+fn a_request_that_cannot_be_forwarded_gets_a_reason() {
     let program = listening(Ptunnel::through("proxy.example:1")).start();
     let fields = |fields: &str| format!("POST http://a/ HTTP/1.1\r\n{}\r\n\r\n", fields);
     let target = |target: &str| format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", target);
@@ -650,7 +651,7 @@ fn says_why_it_is_not_sent_on() {
 }
 
 #[test]
-fn says_why_the_destination_can_not_be_had() {
+fn an_unreachable_destination_gets_a_reason() {
     let (closed, hole) = (closed_address(), Blackhole::start());
     let program = listening(Ptunnel::new().args(&["--direct-fallback", "-w", "1"])).start();
     let told = ["refused", &closed.to_string()];
@@ -670,7 +671,7 @@ fn says_why_the_destination_can_not_be_had() {
 }
 
 #[test]
-fn others_do_not_reach_this_machine_directly() {
+fn other_machines_cannot_reach_this_machine() {
     let nginx = Nginx::start();
     let program = Ptunnel::new()
         .args(&["-D", "*:0", "--allow-from", "127.0.0.1", "--no-proxy", "*"])
@@ -685,7 +686,7 @@ fn others_do_not_reach_this_machine_directly() {
 }
 
 #[test]
-fn curl_says_who_it_is_and_the_destination_does_not_learn_it() {
+fn curl_authenticates_and_the_destination_gets_no_credentials() {
     let origin = Peer::replying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let program = of_joe(Ptunnel::new().arg("--direct-fallback")).start();
     let at = format!("http://{}", program.address());
@@ -696,7 +697,7 @@ fn curl_says_who_it_is_and_the_destination_does_not_learn_it() {
     };
     let right = "joe:p:w \u{e4}d";
     assert_eq!(fetch(&["--proxy-user", right]), "ok 200");
-    // With a 407 first.
+    // After a 407.
     assert_eq!(fetch(&["--proxy-anyauth", "--proxy-user", right]), "ok 200");
     program.says(&["denied", "a user and a password"]);
     assert!(fetch(&["--proxy-user", "joe:wrong"]).ends_with(" 407"));

@@ -7,7 +7,7 @@ use crate::ends::{Ends, Gate};
 use crate::support::parts::{Nginx, Squid, Tinyproxy};
 use crate::support::{steadily, Finished, Ptunnel, Running, TempDir};
 
-/// What a closed tunnel is reported with.
+/// A word in the report about such a tunnel.
 const ADVICE: &str = "--half-close-delay";
 
 fn start(gate: &Gate, args: &[&str]) -> Running {
@@ -17,15 +17,15 @@ fn start(gate: &Gate, args: &[&str]) -> Running {
         .start()
 }
 
-/// A tunnel of stdin and stdout.
+/// Returns a tunnel of stdin and stdout.
 fn piped(gate: &Gate, args: &[&str]) -> Ptunnel {
     Ptunnel::through(gate.address())
         .args(&["-W", "example.org:22"])
         .args(args)
 }
 
-/// squid and tinyproxy end both directions when one side half-closes: a pipe through them printed
-/// nothing, with exit code 0.
+/// Regression: squid and tinyproxy end both directions when one side half-closes, so a pipe through
+/// them printed nothing and ended with exit code 0.
 #[test]
 fn a_pipe_through_squid_and_tinyproxy_prints_the_reply() {
     let nginx = Nginx::start();
@@ -43,9 +43,9 @@ fn a_pipe_through_squid_and_tinyproxy_prints_the_reply() {
     }
 }
 
-/// Netcat's way through a listener, which needs the option there.
+/// Netcat through a listener, which needs the option.
 #[test]
-fn a_client_that_half_closes_gets_its_reply_through_squid_where_its_end_is_held_back() {
+fn a_client_with_a_held_end_gets_its_reply_through_squid() {
     let (nginx, squid) = (Nginx::start(), Squid::start(None));
     let program = Ptunnel::through(squid.address())
         .to(nginx.address())
@@ -59,7 +59,8 @@ fn a_client_that_half_closes_gets_its_reply_through_squid_where_its_end_is_held_
     assert!(!program.stderr().contains(ADVICE), "{}", program.stderr());
 }
 
-/// A proxy that grants a tunnel, takes what comes, and at its end ends both directions.
+/// Plays a proxy that grants a tunnel, reads everything, and ends both directions at the client's
+/// end.
 fn ends_both_ways(gate: &Gate) {
     let mut server = gate.grant();
     assert_eq!(server.rest(), b"request");
@@ -73,7 +74,7 @@ fn assert_advised(finished: &Finished, count: usize) {
 }
 
 #[test]
-fn an_end_that_takes_the_reply_away_is_reported() {
+fn an_end_that_loses_the_reply_is_reported() {
     for log in &[&[][..], &["--log-format", "json"]] {
         let gate = Gate::open();
         let program = piped(&gate, &["--half-close-delay", "0"]).args(log);
@@ -99,11 +100,11 @@ fn an_end_that_takes_the_reply_away_is_reported() {
 }
 
 #[test]
-fn ends_that_take_nothing_away_are_not_reported() {
+fn ends_that_lose_nothing_are_not_reported() {
     let gate = Gate::open();
     let program = start(&gate, &["-v"]);
-    // The client has got its reply and ends first; it ends first, and is answered; the server ends
-    // first; nothing was ever sent.
+    // The client has got its reply and ends first; the client ends first and gets its reply; the
+    // server ends first; nothing was ever sent.
     let mut ends = gate.join(&program);
     ends.check();
     ends.client.finish_sending();
@@ -163,7 +164,7 @@ fn an_end_is_held_back_until_the_upstream_has_been_silent_for_the_time() {
 }
 
 #[test]
-fn an_end_that_is_never_passed_on_waits_for_the_upstreams() {
+fn a_held_end_can_wait_for_the_upstreams_end() {
     let gate = Gate::open();
     let program = start(&gate, &["--half-close-delay", "never"]);
     let Ends {
@@ -179,7 +180,7 @@ fn an_end_that_is_never_passed_on_waits_for_the_upstreams() {
     assert_eq!(client.rest(), b"reply");
     server.expect_end();
 
-    // A server that doesn't end is left to the linger timeout.
+    // The linger timeout ends a server that doesn't end.
     let program = start(
         &gate,
         &["--half-close-delay", "never", "--linger-timeout", "0.5"],

@@ -8,45 +8,45 @@ use crate::support::{eventually_some, process, steadily, Connection, Ptunnel, Te
 
 /// The default of `--tcp-keepalive`.
 #[track_caller]
-fn is_asked_in_five_minutes(at: SocketAddr, from: SocketAddr) {
-    is_asked_after(300, at, from);
+fn expect_probe_after_five_minutes(at: SocketAddr, from: SocketAddr) {
+    expect_probe_after(300, at, from);
 }
 
-/// Of the time the machine may have taken some.
+/// Checks the time until the next probe; a busy machine may have used some of it.
 #[track_caller]
-fn is_asked_after(seconds: u64, at: SocketAddr, from: SocketAddr) {
+fn expect_probe_after(seconds: u64, at: SocketAddr, from: SocketAddr) {
     let wait = eventually_some("a keepalive timer", || process::keepalive(at, from));
     let time = Duration::from_secs(seconds);
     assert!(wait >= time * 4 / 5 && wait <= time, "{:?}", wait);
 }
 
-/// The rungs that stand on tokio 1 had none: a peer that left without a word held its tunnel.
+/// Regression: the rungs on tokio 1 had no keepalive, and a peer that disappeared held its tunnel.
 #[test]
-fn both_sides_of_a_tunnel_are_asked_after_five_minutes() {
+fn both_sides_of_a_tunnel_are_probed_after_five_minutes() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address()).to("a.example:1").start();
     let mut ends = gate.join(&program);
     ends.check();
-    is_asked_in_five_minutes(program.address(), ends.client.local());
+    expect_probe_after_five_minutes(program.address(), ends.client.local());
     let upstream = ends.server.stream().peer_addr().expect("a peer");
-    is_asked_in_five_minutes(upstream, ends.server.local());
+    expect_probe_after_five_minutes(upstream, ends.server.local());
 }
 
 #[test]
-fn both_sides_of_the_embedded_proxy_are_asked_after_five_minutes() {
+fn both_sides_of_the_embedded_proxy_are_probed_after_five_minutes() {
     let gate = Gate::open();
     let program = Ptunnel::new().serving().start();
     let mut client = Connection::open(program.proxy());
     client.send(format!("CONNECT {} HTTP/1.1\r\n\r\n", gate.address()));
     let server = gate.accept();
     client.read_head();
-    is_asked_in_five_minutes(program.proxy(), client.local());
+    expect_probe_after_five_minutes(program.proxy(), client.local());
     let upstream = server.stream().peer_addr().expect("a peer");
-    is_asked_in_five_minutes(upstream, server.local());
+    expect_probe_after_five_minutes(upstream, server.local());
 }
 
 #[test]
-fn another_time_is_for_clients_and_proxies_and_0_is_never() {
+fn the_option_sets_the_time_for_both_sides_and_0_means_never() {
     let folder = TempDir::new();
     let file = folder.file("ptunnel.toml", "tcp-keepalive = 40\n");
     for args in &[&["--tcp-keepalive", "40"][..], &["--config", &file]] {
@@ -56,9 +56,9 @@ fn another_time_is_for_clients_and_proxies_and_0_is_never() {
             let program = program.args(args).args(&["--threads", threads]).start();
             let mut ends = gate.join(&program);
             ends.check();
-            is_asked_after(40, program.address(), ends.client.local());
+            expect_probe_after(40, program.address(), ends.client.local());
             let upstream = ends.server.stream().peer_addr().expect("a peer");
-            is_asked_after(40, upstream, ends.server.local());
+            expect_probe_after(40, upstream, ends.server.local());
         }
     }
     let gate = Gate::open();

@@ -13,7 +13,7 @@ fn start(gate: &Gate, args: &[&str]) -> Running {
         .start()
 }
 
-/// A byte now and then, each well within a limit of two seconds; returns when the last one went.
+/// Sends a byte now and then, well within a limit of two seconds; returns the time of the last one.
 fn keep_moving(from: &mut Connection, to: &mut Connection, time: Duration) -> Instant {
     let start = Instant::now();
     loop {
@@ -28,7 +28,7 @@ fn keep_moving(from: &mut Connection, to: &mut Connection, time: Duration) -> In
 }
 
 #[test]
-fn an_idle_tunnel_is_cut_after_its_time_and_both_sides_learn_it() {
+fn an_idle_tunnel_is_cut_on_both_sides() {
     let gate = Gate::open();
     let program = start(&gate, &["--idle-timeout", "0.5", "-v"]);
     let mut ends = gate.join(&program);
@@ -42,7 +42,7 @@ fn an_idle_tunnel_is_cut_after_its_time_and_both_sides_learn_it() {
 }
 
 #[test]
-fn a_tunnel_that_moves_in_one_direction_is_not_idle() {
+fn a_tunnel_with_traffic_in_one_direction_is_not_idle() {
     let gate = Gate::open();
     let program = start(&gate, &["--idle-timeout", "2"]);
     let Ends {
@@ -62,7 +62,7 @@ fn a_tunnel_that_moves_in_one_direction_is_not_idle() {
 
 /// Mail clients idle for half an hour: a default that cuts them is a defect.
 #[test]
-fn by_default_idleness_ends_nothing_however_short_the_linger() {
+fn by_default_idle_tunnels_stay_open_even_with_a_short_linger() {
     let gate = Gate::open();
     let program = start(&gate, &["--linger-timeout", "0.3"]);
     let mut ends = gate.join(&program);
@@ -74,7 +74,7 @@ fn by_default_idleness_ends_nothing_however_short_the_linger() {
 }
 
 #[test]
-fn zero_is_never() {
+fn zero_means_no_limit() {
     let gate = Gate::open();
     let program = start(&gate, &["--idle-timeout", "0", "--linger-timeout", "0"]);
     let mut ends = gate.join(&program);
@@ -90,7 +90,7 @@ fn zero_is_never() {
 }
 
 #[test]
-fn a_half_closed_tunnel_in_which_nothing_moves_is_cut() {
+fn a_silent_half_closed_tunnel_is_cut() {
     let gate = Gate::open();
     let program = start(&gate, &["--linger-timeout", "0.5"]);
     let Ends {
@@ -117,7 +117,7 @@ fn a_half_closed_tunnel_in_which_nothing_moves_is_cut() {
 }
 
 #[test]
-fn a_half_closed_tunnel_that_moves_goes_on() {
+fn a_half_closed_tunnel_with_traffic_stays_open() {
     let gate = Gate::open();
     let program = start(&gate, &["--linger-timeout", "2"]);
     let Ends {
@@ -132,7 +132,7 @@ fn a_half_closed_tunnel_that_moves_goes_on() {
 }
 
 #[test]
-fn a_cut_tunnel_gives_its_descriptors_back() {
+fn a_cut_tunnel_frees_its_descriptors() {
     let gate = Gate::open();
     let program = start(&gate, &["--idle-timeout", "0.3"]);
     let mut warm = gate.join(&program);
@@ -148,9 +148,9 @@ fn a_cut_tunnel_gives_its_descriptors_back() {
     });
 }
 
-/// A clock that ticks for nobody would wake a laptop for nothing.
+/// A timer that ticks without a limit would wake an idle laptop.
 #[test]
-fn idle_tunnels_cost_next_to_no_processor_time() {
+fn idle_tunnels_use_almost_no_processor_time() {
     let gate = Gate::open();
     let program = start(&gate, &["--idle-timeout", "600"]);
     let mut all: Vec<Ends> = (0..50).map(|_| gate.join(&program)).collect();

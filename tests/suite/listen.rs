@@ -17,7 +17,7 @@ fn ping(program: &Running, tunnel: usize) {
 }
 
 #[test]
-fn says_where_it_listens_for_whom_and_through_whom() {
+fn the_listening_line_names_address_destination_and_proxies() {
     let port = free_port();
     let program = Ptunnel::through("proxy.example:3128")
         .tunnel(&format!("{}:example.org:22", port))
@@ -32,7 +32,7 @@ fn says_where_it_listens_for_whom_and_through_whom() {
 }
 
 #[test]
-fn carries_several_tunnels_each_to_its_own_destination() {
+fn each_tunnel_leads_to_its_own_destination() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .to("a.example:1")
@@ -61,7 +61,7 @@ fn carries_several_tunnels_each_to_its_own_destination() {
 }
 
 #[test]
-fn takes_tunnels_after_l_as_ssh_does() {
+fn tunnels_can_follow_an_l_flag_as_in_ssh() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .args(&["-L", "0:a.example:1", "-L", "127.0.0.1:0:b.example:2"])
@@ -74,7 +74,7 @@ fn takes_tunnels_after_l_as_ssh_does() {
 }
 
 #[test]
-fn listens_on_loopback_alone_unless_told_otherwise() {
+fn listens_only_on_loopback_by_default() {
     let program = Ptunnel::through("proxy.example:1")
         .to("example.org:22")
         .start();
@@ -82,7 +82,7 @@ fn listens_on_loopback_alone_unless_told_otherwise() {
 }
 
 #[test]
-fn listens_where_it_is_told() {
+fn listens_on_the_given_address() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .args(&["--listen", "127.0.0.3"])
@@ -118,7 +118,7 @@ fn a_star_and_an_empty_bind_are_all_interfaces() {
     }
 }
 
-/// The public ptunnel only logs it and goes on, or ends all tunnels with code 0.
+/// The public ptunnel only logs it and continues, or ends all tunnels with exit code 0.
 #[test]
 fn a_bind_that_fails_names_the_address_before_anything_is_served() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -151,7 +151,7 @@ fn an_address_of_another_machine_is_named() {
 }
 
 #[test]
-fn the_same_port_twice_is_a_bind_that_fails() {
+fn the_same_port_twice_is_an_error() {
     let tunnel = format!("{}:a.example:1", free_port());
     for args in &[&[][..], &["--threads", "2"]] {
         let once = || {
@@ -163,7 +163,7 @@ fn the_same_port_twice_is_a_bind_that_fails() {
         let finished = once().run();
         finished.expect_code(1);
         assert_eq!(finished.text(), "");
-        // In one program nothing has to be bound for that.
+        // Within one program, the conflict is found without a bind.
         let finished = once().tunnel(&tunnel).run();
         finished.expect_code(2);
         assert_eq!(finished.text(), "");
@@ -172,7 +172,7 @@ fn the_same_port_twice_is_a_bind_that_fails() {
 }
 
 #[test]
-fn a_client_that_fails_does_not_hurt_another() {
+fn a_client_that_fails_does_not_affect_another() {
     let proxy = Peer::proxy(|mut connection| match connection.number % 4 {
         0 => {
             connection.send("HTTP/1.1 200 OK\r\n\r\n");
@@ -195,7 +195,7 @@ fn a_client_that_fails_does_not_hurt_another() {
 }
 
 #[test]
-fn clients_that_are_gone_before_they_are_accepted_are_skipped() {
+fn clients_that_leave_before_they_are_accepted_are_skipped() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address()).to("a.example:1").start();
     program.signal(libc::SIGSTOP);
@@ -238,7 +238,7 @@ fn further_clients_wait_in_the_backlog() {
 }
 
 #[test]
-fn clients_that_fail_give_their_place_back() {
+fn clients_that_fail_return_their_permits() {
     let proxy = Peer::proxy(|mut connection| {
         if connection.number < 6 {
             return connection.send("HTTP/1.1 503 Busy\r\n\r\n");
@@ -258,13 +258,13 @@ fn clients_that_fail_give_their_place_back() {
     }
 }
 
-/// The public ptunnel spins there, or ends.
+/// The public ptunnel uses all processor time then, or exits.
 #[test]
-fn without_descriptors_it_waits_says_so_once_and_recovers() {
+fn without_descriptors_it_waits_warns_once_and_recovers() {
     let gate = Gate::open();
     let begin = || Ptunnel::through(gate.address()).to("a.example:1");
     let idle = {
-        // The shell in between may leave other descriptors open than we do.
+        // The shell can have other descriptors open than the test.
         let program = begin().after("ulimit -n 99").start();
         let mut ends = gate.join(&program);
         ends.check();
@@ -304,7 +304,7 @@ fn raises_the_limit_on_descriptors() {
 }
 
 #[test]
-fn serves_on_as_many_threads_as_it_is_given() {
+fn serves_on_the_given_number_of_threads() {
     let proxy = Peer::echoing();
     let begin = || {
         Ptunnel::through(proxy.address())
@@ -318,7 +318,7 @@ fn serves_on_as_many_threads_as_it_is_given() {
         }
         program
     };
-    // The first thread can serve them all before another has begun.
+    // The first thread can serve all clients before another thread has started.
     let has = |args: &[&str], threads: usize| {
         let program = pinged(args);
         eventually("all threads have begun", || {
@@ -326,7 +326,7 @@ fn serves_on_as_many_threads_as_it_is_given() {
         });
     };
     let one = pinged(&[]).process().threads();
-    // A reactor may have threads of its own, as tokio-core's have from 0.1.13 on.
+    // A reactor can have its own threads, as tokio-core's have from 0.1.13 on.
     let two = pinged(&["--threads", "2"]);
     eventually("the second has begun", || two.process().threads() > one);
     let reactor = two.process().threads() - one;
@@ -334,7 +334,7 @@ fn serves_on_as_many_threads_as_it_is_given() {
     has(&["-m"], one + (program_cores() - 1) * reactor);
 }
 
-/// As many as the scheduler lets this process use.
+/// Returns the number of processors that the scheduler lets this process use.
 fn program_cores() -> usize {
     let output = std::process::Command::new("nproc").output().expect("nproc");
     String::from_utf8_lossy(&output.stdout)
@@ -344,7 +344,7 @@ fn program_cores() -> usize {
 }
 
 #[test]
-fn takes_many_clients_at_once() {
+fn accepts_many_clients_at_once() {
     for args in &[&[][..], &["--threads", "2"]] {
         let proxy = Peer::echoing();
         let program = Ptunnel::through(proxy.address())
@@ -361,7 +361,7 @@ fn takes_many_clients_at_once() {
     }
 }
 
-/// All the ways in which a tunnel can end, many times.
+/// All ways in which a tunnel can end, many times.
 #[test]
 fn leaks_no_descriptor() {
     for setting in &["auto", "always"] {
@@ -400,7 +400,7 @@ fn leaks_no_descriptor() {
                 if number == 2 {
                     sys::reset_on_close(client.stream());
                 }
-                // Whatever the writer still waits for ends with the connection.
+                // The writer's remaining bytes are dropped with the connection.
                 let _ = client.stream().shutdown(std::net::Shutdown::Both);
                 sending.join().unwrap();
             }
@@ -412,7 +412,7 @@ fn leaks_no_descriptor() {
         for _ in 0..40 {
             round();
         }
-        // A few idle pipes may be kept for the next bulk; one lost in each round would be 40.
+        // A few idle pipes are kept for the next bulk transfer; one lost in each round would be 40.
         eventually("about as few descriptors as before", || {
             program.process().descriptors() < before + 20
         });
@@ -425,7 +425,7 @@ fn a_port_is_free_again_as_soon_as_the_program_has_ended() {
     let tunnel = format!("{}:a.example:1", free_port());
     for _ in 0..3 {
         let program = Ptunnel::through(proxy.address()).tunnel(&tunnel).start();
-        // The program's side closes first: its port would wait for two minutes.
+        // The program's side closes first, so its port would stay in TIME_WAIT for two minutes.
         let mut client = program.connect();
         client.send("x");
         client.expect("x");
@@ -434,9 +434,9 @@ fn a_port_is_free_again_as_soon_as_the_program_has_ended() {
     }
 }
 
-/// Which option it was, and what to do, stood nowhere.
+/// Regression: the error named neither the option nor a fix.
 #[test]
-fn a_port_that_cannot_be_had_is_explained() {
+fn a_port_that_is_not_available_is_explained() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let hint = "another socket has this port, `ss -ltnp` shows whose; choose another port";
@@ -463,7 +463,7 @@ fn a_port_that_cannot_be_had_is_explained() {
 }
 
 #[test]
-fn a_low_port_without_the_right_to_it_is_explained() {
+fn a_low_port_without_permission_is_explained() {
     let program = Ptunnel::through("proxy.example:1").arg("127.0.0.1:1:a.example:1");
     let finished = program.by_nobody().run();
     finished.expect_code(1);

@@ -10,7 +10,8 @@ use crate::support::sys::SIGTERM;
 use crate::support::{closed_address, eventually, parts, TIMEOUT};
 use crate::support::{Connection, Peer, Ptunnel, TempDir};
 
-/// Reads each line as Python does, fails on any that is not one object, and prints the asked ones.
+/// Parses each line with Python, fails on any line that isn't one object, and prints the selected
+/// lines.
 const READ: &str = "
 import datetime, json, sys
 for line in open(sys.argv[1], encoding='utf-8'):
@@ -23,7 +24,7 @@ for line in open(sys.argv[1], encoding='utf-8'):
     print(one['level'], '|', one['message'], '|', *('%s=%r' % (k, one[k]) for k in keys[3:]))
 ";
 
-/// The lines of a log, as Python reads them.
+/// Returns the lines of a log, as Python parses them.
 fn read(log: &str) -> Vec<String> {
     let folder = TempDir::new();
     let file = folder.file("log", log);
@@ -39,7 +40,7 @@ fn read(log: &str) -> Vec<String> {
 }
 
 #[test]
-fn json_has_an_object_a_line_with_what_the_line_names() {
+fn json_has_one_object_per_line_with_its_fields() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -85,9 +86,9 @@ fn json_has_an_object_a_line_with_what_the_line_names() {
     }
 }
 
-/// What a peer says cannot end its string, nor bring along a part with a name.
+/// Text from a peer can't end its string or add a field.
 #[test]
-fn json_escapes_what_comes_from_the_network() {
+fn json_escapes_text_from_the_network() {
     for reason in &[
         "\"}, {\"level\": \"error",
         "\\\\\\",
@@ -127,7 +128,7 @@ fn json_escapes_what_comes_from_the_network() {
 }
 
 #[test]
-fn json_names_the_client_that_is_turned_away() {
+fn json_names_a_rejected_client() {
     let program = Ptunnel::through("proxy.example:3128")
         .to("example.org:22")
         .args(&["--log-format", "json", "--allow-from", "127.0.0.2"])
@@ -147,7 +148,7 @@ fn json_names_the_client_that_is_turned_away() {
 }
 
 #[test]
-fn json_has_the_error_that_ends_the_program_too() {
+fn json_includes_the_error_that_ends_the_program() {
     let taken = Peer::echoing();
     let finished = Ptunnel::through("proxy.example:3128")
         .arg(format!("{}:a.example:1", taken.port()))
@@ -163,18 +164,18 @@ fn json_has_the_error_that_ends_the_program_too() {
     assert_eq!(lines.len(), 1);
 }
 
-/// What a log says of failures, in JSON and in text: `{}` is the listener, and `{P}`, `{Q}` and
-/// `{D}` two proxies and a destination that can't be connected to.
+/// The log line of a failure, in JSON and in text: `{}` is the listener, and `{P}`, `{Q}` and `{D}`
+/// are two proxies and a destination that can't be connected to.
 struct Failure {
     args: &'static [&'static str],
-    /// What the client says.
+    /// The bytes from the client.
     request: &'static str,
     json: &'static str,
     text: &'static str,
 }
 
 const FAILURES: &[Failure] = &[
-    // A proxy that can't be used, and the next one, which can't either.
+    // A proxy that can't be reached, and the next one, which can't be reached either.
     Failure {
         args: &["-p", "{P}", "-p", "{Q}", "0:example.org:22"],
         request: "",
@@ -198,14 +199,14 @@ const FAILURES: &[Failure] = &[
         text: "on {} to example.org:22 through {P} via second.example:3: cannot connect to proxy \
                {P}: Connection refused (os error 111)",
     },
-    // No proxy at all.
+    // A direct connection.
     Failure {
         args: &["-p", "{P}", "--no-proxy", "127.0.0.1", "0:{D}"],
         request: "",
         json: "destination='{D}' proxy=None via=[] cause='connection'",
         text: "on {} to {D} directly: cannot connect to {D}: Connection refused (os error 111)",
     },
-    // A client that names its destination, and one of the embedded proxy.
+    // A client of `-D`, and one of the embedded proxy.
     Failure {
         args: &["-p", "{P}", "-D", "0"],
         request: "CONNECT example.org:443 HTTP/1.1\r\n\r\n",
@@ -229,7 +230,7 @@ const FAILURES: &[Failure] = &[
     },
 ];
 
-/// Operators couldn't tell which tunnel of several a line was about.
+/// Regression: with several tunnels, operators couldn't see which one a line was about.
 #[test]
 fn each_failure_names_its_tunnel_and_its_cause() {
     for failure in FAILURES {
@@ -276,9 +277,9 @@ fn each_failure_names_its_tunnel_and_its_cause() {
     }
 }
 
-/// What an open tunnel was cut by, as counters call it.
+/// The reason why an open tunnel was cut, with the name that counters use.
 #[test]
-fn the_end_of_a_tunnel_is_data_too() {
+fn the_end_of_a_tunnel_has_fields() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -313,7 +314,7 @@ fn the_end_of_a_tunnel_is_data_too() {
     }
 }
 
-/// Nothing said which client was connecting.
+/// Regression: no line named the client that was connecting.
 #[test]
 fn each_phase_carries_the_number_of_its_connection() {
     let gate = Gate::open();
@@ -323,7 +324,7 @@ fn each_phase_carries_the_number_of_its_connection() {
         .args(&["-vv", "-D", "0"])
         .more_lines(1)
         .start();
-    // Both are connecting at a time.
+    // Both clients are connecting at the same time.
     let mut first = program.connect();
     let first_client = first.local().to_string();
     let mut first_server = gate.accept();
@@ -370,7 +371,7 @@ fn each_phase_carries_the_number_of_its_connection() {
     assert_eq!(stderr.lines().find(unnumbered), None);
 }
 
-/// Fails unless each line begins with the time of day.
+/// Fails unless each line begins with the time.
 const TIMED: &str = "
 import datetime, sys
 for line in open(sys.argv[1]):
@@ -381,7 +382,7 @@ for line in open(sys.argv[1]):
 ";
 
 #[test]
-fn text_has_the_time_of_day_where_that_is_wanted() {
+fn text_lines_have_the_time_with_the_option() {
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let folder = TempDir::new();
     let timed = |stderr: &str| {
@@ -411,7 +412,7 @@ fn text_has_the_time_of_day_where_that_is_wanted() {
     finished.expect_code(3);
     let line = timed(&finished.stderr);
     assert!(line.starts_with("ptunnel: to example.org:22 "), "{}", line);
-    // Where the time is there already.
+    // Outputs that have the time already.
     for other in &["--log-format=json", "--log-to=syslog:/nonexistent/log"] {
         let finished = Ptunnel::through(proxy.address())
             .args(&["--log-time", other, "1:a:1", "--check-config"])
@@ -422,7 +423,7 @@ fn text_has_the_time_of_day_where_that_is_wanted() {
     }
 }
 
-/// A daemon's socket, as a test has it.
+/// Binds a daemon's socket, played by the test.
 fn daemon(path: &str) -> UnixDatagram {
     let socket = UnixDatagram::bind(path).expect("a socket");
     socket.set_read_timeout(Some(TIMEOUT)).expect("a limit");
@@ -436,7 +437,7 @@ fn receive(daemon: &UnixDatagram) -> String {
 }
 
 #[test]
-fn syslog_is_sent_priority_tag_and_line() {
+fn syslog_gets_priority_tag_and_line() {
     let folder = TempDir::new();
     let path = folder.at("log");
     let daemon = daemon(&path);
@@ -477,9 +478,9 @@ fn syslog_gets_the_error_that_ends_the_program() {
     assert!(line.contains("]: error: cannot listen on "), "{}", line);
 }
 
-/// Without a daemon it was told to nobody.
+/// Regression: without a daemon the error wasn't printed at all.
 #[test]
-fn the_error_that_ends_the_program_is_on_stderr_whatever_becomes_of_the_log() {
+fn the_error_that_ends_the_program_is_always_on_stderr() {
     let taken = Peer::echoing();
     let folder = TempDir::new();
     let there = folder.at("log");
@@ -499,7 +500,7 @@ fn the_error_that_ends_the_program_is_on_stderr_whatever_becomes_of_the_log() {
     }
 }
 
-/// inetd's client is all three streams.
+/// inetd's client is connected to all three streams.
 const AS_INETD_DOES: &str = "
 import socket, subprocess, sys
 client, connection = socket.socketpair()
@@ -510,7 +511,7 @@ sys.exit(program.wait())
 ";
 
 #[test]
-fn inetds_client_reads_no_word_of_ours() {
+fn no_log_line_reaches_inetds_client() {
     let folder = TempDir::new();
     let refuses = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let log_to = format!("syslog:{}", folder.at("nothing"));
@@ -522,9 +523,10 @@ fn inetds_client_reads_no_word_of_ours() {
     assert_eq!(finished.text(), "");
 }
 
-/// Not there at first, gone for a while, and there again: lines are lost and counted, no more.
+/// The daemon isn't there at first, disappears for a while, and returns: lines are lost and
+/// counted, nothing else.
 #[test]
-fn syslog_may_come_and_go() {
+fn syslog_can_disappear_and_return() {
     let folder = TempDir::new();
     let path = folder.at("log");
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
@@ -540,7 +542,7 @@ fn syslog_may_come_and_go() {
         let daemon = daemon(&path);
         program.connect().expect_nothing();
         let note = receive(&daemon);
-        // A client may see its end a moment before the line about it is lost.
+        // A client can see its end a moment before the line about it is lost.
         let is_counted = note.contains(" log lines were lost");
         assert!(
             is_counted && note.starts_with("<28>ptunnel["),
@@ -556,7 +558,7 @@ fn syslog_may_come_and_go() {
 
 /// A daemon that reads nothing has room for a few lines; then each tunnel would wait for it.
 #[test]
-fn syslog_that_takes_no_more_holds_nothing_up() {
+fn a_full_syslog_delays_no_tunnel() {
     let folder = TempDir::new();
     let path = folder.at("log");
     let daemon = daemon(&path);
@@ -565,7 +567,7 @@ fn syslog_that_takes_no_more_holds_nothing_up() {
         .to("example.org:22")
         .args(&["-vvv", "--log-to", &format!("syslog:{}", path)])
         .start();
-    // The kernel keeps some ten or, by its setting, some hundred datagrams for a socket.
+    // The kernel keeps about ten or, with another setting, several hundred datagrams per socket.
     let room = fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").expect("a number");
     let room: usize = room.trim().parse().expect("a number");
     for _ in 0..room / 3 + 2 {
@@ -581,7 +583,7 @@ fn syslog_that_takes_no_more_holds_nothing_up() {
 }
 
 #[test]
-fn rsyslogd_takes_the_lines_for_what_they_are() {
+fn rsyslogd_parses_the_lines() {
     let folder = TempDir::new();
     let (path, log) = (folder.at("log.sock"), folder.at("log"));
     let config = folder.file(

@@ -16,7 +16,7 @@ fn start(gate: &Gate, args: &[&str]) -> Running {
 }
 
 #[test]
-fn by_default_tunnels_that_work_leave_no_line() {
+fn by_default_working_tunnels_are_not_logged() {
     let gate = Gate::open();
     let program = start(&gate, &[]);
     for _ in 0..3 {
@@ -37,7 +37,7 @@ fn by_default_tunnels_that_work_leave_no_line() {
 }
 
 #[test]
-fn a_client_that_cannot_be_served_is_one_line() {
+fn a_client_that_cannot_be_served_causes_one_line() {
     let dead = closed_address();
     let program = Ptunnel::through(dead).to("example.org:22").start();
     let mut client = program.connect();
@@ -49,7 +49,7 @@ fn a_client_that_cannot_be_served_is_one_line() {
 }
 
 #[test]
-fn quiet_leaves_out_warnings() {
+fn quiet_omits_warnings() {
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let program = Ptunnel::through(proxy.address())
         .to("example.org:22")
@@ -75,7 +75,7 @@ fn quiet_keeps_the_error_that_ends_the_program() {
     );
 }
 
-/// Client, destination, proxy, bytes up and down, seconds, and why.
+/// Client, destination, proxy, bytes in each direction, seconds, and the reason.
 #[test]
 fn verbose_has_a_line_for_each_tunnel_when_it_ends() {
     let gate = Gate::open();
@@ -115,7 +115,7 @@ fn verbose_has_a_line_for_each_tunnel_when_it_ends() {
 }
 
 #[test]
-fn verbose_tells_who_broke_a_tunnel() {
+fn verbose_names_the_side_that_broke_a_tunnel() {
     let gate = Gate::open();
     let program = start(&gate, &["-v"]);
     let mut ends = gate.join(&program);
@@ -149,7 +149,7 @@ fn verbose_counts_the_banner() {
 }
 
 #[test]
-fn verbose_tells_of_direct_connections() {
+fn verbose_names_direct_connections() {
     let origin = Peer::start(|mut connection| connection.echo());
     let program = Ptunnel::new()
         .to(origin.address())
@@ -163,7 +163,7 @@ fn verbose_tells_of_direct_connections() {
 }
 
 #[test]
-fn twice_verbose_tells_the_phases() {
+fn a_second_verbose_logs_the_phases() {
     let gate = Gate::open();
     let program = start(&gate, &["-vv"]);
     let proxy = gate.address().to_string();
@@ -176,7 +176,7 @@ fn twice_verbose_tells_the_phases() {
     program.says(&[&client.local().to_string(), "example.org:22", "open"]);
 }
 
-/// A terminal obeys what it is shown: colours at best, keystrokes at worst.
+/// A terminal interprets control characters: as colours, or even as keystrokes.
 #[test]
 fn control_characters_from_the_network_are_escaped() {
     let replies = [
@@ -210,7 +210,7 @@ fn control_characters_from_the_network_are_escaped() {
 }
 
 #[test]
-fn stdout_has_nothing_but_the_lines_about_addresses() {
+fn stdout_has_only_the_lines_about_addresses() {
     let gate = Gate::open();
     let program = start(&gate, &["-vvv"]);
     let mut ends = gate.join(&program);
@@ -223,9 +223,9 @@ fn stdout_has_nothing_but_the_lines_about_addresses() {
     assert_eq!(finished.text(), "");
 }
 
-/// Whoever reads the log is gone: no reason to go, too.
+/// Stderr can't be written to: that must not end the program.
 #[test]
-fn a_log_that_nobody_reads_ends_nothing() {
+fn an_unwritable_log_does_not_end_the_program() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -242,7 +242,7 @@ fn a_log_that_nobody_reads_ends_nothing() {
     program.finish().expect_code(0);
 }
 
-/// A pipe for the program's stderr, which nobody reads before the test does.
+/// A pipe for the program's stderr, which nothing reads before the test does.
 struct Unread {
     pipe: File,
     path: String,
@@ -254,7 +254,7 @@ impl Unread {
         let folder = TempDir::new();
         let path = folder.at("pipe");
         assert!(parts::output("mkfifo", &[&path]).status.success());
-        // For both, so that neither end is missing at any time.
+        // Opened for both, so that neither end is ever missing.
         let mut both = OpenOptions::new();
         both.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         Unread {
@@ -276,7 +276,7 @@ impl Unread {
         program.after(&format!("exec 2> {}", self.path))
     }
 
-    /// Reads on until it is all that `is_all` wants.
+    /// Reads until `is_all` accepts the text.
     fn read_until(&mut self, is_all: impl Fn(&str) -> bool) -> String {
         let (mut text, mut buffer) = (String::new(), [0; 4096]);
         while !is_all(&text) {
@@ -297,17 +297,17 @@ fn is_object(line: &str) -> bool {
     line.starts_with('{') && line.ends_with('}')
 }
 
-/// How many lines a line stands for.
+/// Returns the number of lost lines that a line reports.
 fn lost(line: &str) -> Option<usize> {
     let rest = line.strip_prefix("warning: ")?;
     let count = rest.strip_suffix(" log lines were lost: nobody took them")?;
     count.parse().ok()
 }
 
-/// Each line was written by the thread that carries the tunnels: when the pipe was full, after
-/// some hundred clients that were refused, all of them stood still.
+/// Regression: the thread that carries the tunnels wrote each line, and once the pipe was full,
+/// after several hundred refused clients, all tunnels stalled.
 #[test]
-fn a_pipe_that_nobody_reads_keeps_no_tunnel_waiting() {
+fn a_full_log_pipe_delays_no_tunnel() {
     const REFUSED: usize = 2_000;
     let mut log = Unread::new();
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
@@ -353,9 +353,9 @@ fn a_pipe_that_nobody_reads_keeps_no_tunnel_waiting() {
     program.finish().expect_code(0);
 }
 
-/// It waited for ever.
+/// Regression: it waited for ever.
 #[test]
-fn a_pipe_that_nobody_reads_keeps_no_end_waiting() {
+fn a_full_log_pipe_does_not_delay_the_exit() {
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let log = Unread::full();
     let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
@@ -368,7 +368,7 @@ fn a_pipe_that_nobody_reads_keeps_no_end_waiting() {
 }
 
 #[test]
-fn what_is_lost_is_counted_in_the_logs_own_form() {
+fn lost_lines_are_counted_in_the_log_format() {
     let mut log = Unread::full();
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let program = Ptunnel::through(proxy.address())
@@ -380,12 +380,12 @@ fn what_is_lost_is_counted_in_the_logs_own_form() {
     }
     let is_all = |text: &str| text.ends_with('\n') && text.contains(" log lines were lost");
     let text = log.read_until(is_all);
-    // The pipe was full of empty ones.
+    // The test filled the pipe with empty lines.
     let mut lines = text.lines().filter(|line| !line.is_empty());
     assert!(lines.all(is_object), "{}", text);
 }
 
-/// As it never does.
+/// Makes epoll_wait(2) fail as it never does, so that the program panics.
 const BROKEN: &str = "
 #include <errno.h>
 #include <sys/epoll.h>
@@ -396,9 +396,9 @@ int epoll_wait(int set, struct epoll_event *events, int most, int limit) {
 }
 ";
 
-/// It was in no form but its own, and waited for who read it.
+/// Regression: the panic was printed in its own format, and waited for the reader.
 #[test]
-fn a_panic_is_a_line_of_the_log() {
+fn a_panic_is_logged() {
     let folder = TempDir::new();
     let library = parts::preloadable(&folder, BROKEN);
     let broken = || {

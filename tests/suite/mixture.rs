@@ -1,6 +1,6 @@
 //! Random traffic through one tunnel after the other, in one run of the program.
 //!
-//! A failure shows its seed: `PTUNNEL_SEED=… cargo test mixture` repeats it.
+//! A failure prints its seed: `PTUNNEL_SEED=… cargo test mixture` repeats it.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::relay;
 use crate::support::traffic::{self, Dice, End, Plan};
 
 const TUNNELS: u64 = 60;
-/// At once: so that some of them share a turn of the reactor.
+/// Number of concurrent tunnels, so that some of them share a turn of the reactor.
 const GROUP: u64 = 6;
 
 #[test]

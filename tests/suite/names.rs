@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::support::temp::free_port;
 use crate::support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
-/// A hosts file of the program's own; the test may write it anew at any time.
+/// Gives the program its own hosts file, which the test can rewrite at any time.
 pub fn with_hosts(program: Ptunnel, folder: &TempDir) -> Ptunnel {
     program.after_mounting(&format!("mount --bind {} /etc/hosts", folder.at("hosts")))
 }
@@ -23,7 +23,7 @@ fn greeting_proxy(listener: TcpListener, name: &'static str) -> Peer {
     })
 }
 
-/// The name that a new client is greeted with.
+/// Returns the name in the greeting of a new client.
 #[track_caller]
 fn greeting(program: &Running) -> String {
     String::from_utf8(program.connect().receive(3)).unwrap()
@@ -39,7 +39,7 @@ fn does_not_resolve_the_proxy_at_start() {
     program.says(&["nowhere.invalid:3128"]);
 }
 
-/// A laptop that moves: the same name is another address an hour later.
+/// A laptop that moves: the same name has another address an hour later.
 #[test]
 fn resolves_the_proxys_name_at_each_connect() {
     let folder = TempDir::new();
@@ -57,7 +57,7 @@ fn resolves_the_proxys_name_at_each_connect() {
 fn tries_every_address_of_a_name() {
     let folder = TempDir::new();
     folder.file("hosts", "127.0.0.2 proxy.test\n127.0.0.3 proxy.test\n");
-    // The resolver may hand them over in any order.
+    // The resolver can return them in any order.
     for alive in &["127.0.0.2", "127.0.0.3"] {
         let proxy = greeting_proxy(listener_on(alive, free_port()), "one");
         let program = Ptunnel::through(format!("proxy.test:{}", proxy.port()));
@@ -73,7 +73,7 @@ fn races_the_addresses_of_a_name() {
     let folder = TempDir::new();
     let hole = Blackhole::start();
     let proxy = greeting_proxy(listener_on("127.0.0.2", hole.address().port()), "one");
-    // Whichever the resolver puts first: the one that answers wins.
+    // In either order, the address that answers wins.
     for hosts in &[
         "127.0.0.1 proxy.test\n127.0.0.2 proxy.test\n",
         "127.0.0.2 proxy.test\n127.0.0.1 proxy.test\n",
@@ -94,7 +94,7 @@ fn races_the_addresses_of_a_name() {
 }
 
 #[test]
-fn the_family_is_the_users_choice() {
+fn the_option_selects_the_family() {
     let folder = TempDir::new();
     folder.file("hosts", "::1 proxy.test\n127.0.0.1 proxy.test\n");
     let six = greeting_proxy(listener_on("::1", free_port()), "six");

@@ -18,19 +18,19 @@ use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
 use crate::support::{Ptunnel, Running, TempDir};
 
-/// A file that says what `body` returns; `url` and `host` are the destination's.
+/// Returns a file whose function has this body; `url` and `host` are the destination's.
 fn saying(body: &str) -> String {
     format!("function FindProxyForURL(url, host) {{\n{}\n}}\n", body)
 }
 
-/// The program with such a file; the folder is the file's.
+/// Returns the program with such a file, and the folder of the file.
 fn with(body: &str) -> (Ptunnel, TempDir) {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying(body));
     (Ptunnel::new().args(&["--pac", &file]), folder)
 }
 
-/// The name that a new client of a tunnel is greeted with.
+/// Returns the name in the greeting of a new client of a tunnel.
 #[track_caller]
 fn greeting(program: &Running, tunnel: usize) -> String {
     String::from_utf8(program.connect_to(tunnel).receive(3)).unwrap()
@@ -97,7 +97,7 @@ fn each_destination_goes_through_its_own_proxy_or_directly() {
 }
 
 #[test]
-fn curl_fetches_through_whichever_real_proxy_the_file_names() {
+fn curl_fetches_through_each_real_proxy_that_the_file_names() {
     let nginx = Nginx::start();
     let authority = Authority::new();
     let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
@@ -129,9 +129,10 @@ fn curl_fetches_through_whichever_real_proxy_the_file_names() {
     }
 }
 
-/// The file decides who hears them; the netrc file knows others by their hosts.
+/// The file chooses the proxies that get the credentials of `--user`; the netrc file has
+/// credentials for others by host.
 #[test]
-fn credentials_go_to_the_http_proxies_that_it_names_and_to_those_in_the_netrc_file() {
+fn credentials_are_sent_to_http_proxies_and_to_hosts_in_the_netrc_file() {
     let (asked, known) = (proxy("one"), proxy("two"));
     let folder = TempDir::new();
     let netrc = "machine localhost login ann password secret\n";
@@ -164,9 +165,9 @@ fn credentials_go_to_the_http_proxies_that_it_names_and_to_those_in_the_netrc_fi
     assert!(heads[1].contains("Basic am9lOng="), "{}", heads[1]);
 }
 
-/// It was advised `--user`, which is for HTTP proxies alone.
+/// Regression: the advice was `--user`, which applies only to HTTP proxies.
 #[test]
-fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
+fn a_socks_proxy_gets_credentials_from_the_netrc_file() {
     let (nginx, folder) = (Nginx::start(), TempDir::new());
     let socks = Microsocks::start(Some(("joe", "hunter2")));
     let netrc = |name: &str, password: &str| {
@@ -180,7 +181,7 @@ fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
     };
     let (wrong, right) = (netrc("wrong", "x"), netrc("right", "hunter2"));
     let other = Peer::start(|mut connection| {
-        connection.receive(9); // its request
+        connection.receive(9); // the request
         connection.send(b"\x00\x5d\x00\x00\x00\x00\x00\x00");
         connection.finish_sending();
     });
@@ -215,12 +216,12 @@ fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
     let finished: Finished = program.args(&["--test", "-W", "127.0.0.1:22"]).run();
     let advice = "try: --proxy-netrc FILE says who we are to it, -U doesn't";
     assert!(finished.text().contains(advice), "{}", finished.text());
-    // Which works.
+    // These credentials are right.
     let (program, _folder) = asking(socks.address(), "SOCKS", &["--proxy-netrc", &right]);
     let program = program.to(nginx.address()).start();
     let url = format!("http://{}/small", program.address());
     assert_eq!(curl(&["--noproxy", "*", &url]), SMALL.as_bytes());
-    // To an HTTP proxy that it names, `--user` does say who we are.
+    // For an HTTP proxy that the file names, `--user` is the right advice.
     let asks = Peer::replying("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n");
     let (program, _folder) = with(&format!("return 'PROXY {}';", asks.address()));
     let finished: Finished = program.args(&["-W", "127.0.0.1:22"]).run();
@@ -230,14 +231,14 @@ fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
 }
 
 #[test]
-fn via_goes_on_behind_whichever_proxy_it_names() {
+fn via_continues_after_each_proxy_that_the_file_names() {
     let (first, second) = (proxy("one"), Peer::echoing());
     let (program, _folder) = with(&format!("return 'PROXY {}';", second.address()));
     let program = program
         .args(&["--via", &first.address().to_string()])
         .to("a.example:1")
         .start();
-    // The first one echoes what it is asked for.
+    // The first proxy echoes the request for the second.
     let mut client = program.connect();
     client.expect_nothing();
     let head = second.head();
@@ -249,7 +250,7 @@ fn via_goes_on_behind_whichever_proxy_it_names() {
 }
 
 #[test]
-fn no_proxy_goes_before_it_and_the_environments_proxy_does_not_count() {
+fn no_proxy_overrides_the_file_and_the_file_overrides_the_environment() {
     let (one, home) = (proxy("one"), origin("own"));
     let (program, _folder) = with(&format!("return 'PROXY {}';", one.address()));
     let program = program
@@ -266,7 +267,7 @@ fn no_proxy_goes_before_it_and_the_environments_proxy_does_not_count() {
 }
 
 #[test]
-fn the_next_one_is_tried_and_one_that_failed_is_remembered_whatever_names_it() {
+fn the_next_proxy_is_tried_and_failures_are_remembered_across_answers() {
     let (hole, two, three) = (Blackhole::start(), proxy("two"), proxy("3rd"));
     let (program, _folder) = with(&format!(
         "return 'PROXY {}; PROXY ' + (host == 'a.example' ? '{}' : '{}');",
@@ -292,7 +293,7 @@ fn the_next_one_is_tried_and_one_that_failed_is_remembered_whatever_names_it() {
 }
 
 #[test]
-fn direct_is_for_when_those_before_cannot_be_reached_and_never_for_a_refusal() {
+fn direct_is_tried_after_unreachable_proxies_and_never_after_a_refusal() {
     let homes = [origin("own"), origin("own"), origin("own")];
     let no = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let nonsense = Peer::replying("what?\r\n\r\n");
@@ -319,7 +320,7 @@ fn direct_is_for_when_those_before_cannot_be_reached_and_never_for_a_refusal() {
 }
 
 #[test]
-fn a_proxy_behind_direct_is_for_when_the_destination_cannot_be_reached() {
+fn a_proxy_after_direct_is_tried_if_the_destination_is_unreachable() {
     let one = proxy("one");
     let (program, _folder) = with(&format!("return 'DIRECT; PROXY {}';", one.address()));
     let program = program.to(closed_address()).start();
@@ -328,16 +329,16 @@ fn a_proxy_behind_direct_is_for_when_the_destination_cannot_be_reached() {
 }
 
 #[test]
-fn direct_fallback_holds_for_what_it_names_too() {
+fn direct_fallback_applies_to_the_files_proxies() {
     let home = origin("own");
     let (program, _folder) = with(&format!("return 'PROXY {}';", closed_address()));
     let program = program.arg("--direct-fallback").to(home.address()).start();
     assert_eq!(greeting(&program, 0), "own");
 }
 
-/// One that hangs for a destination costs the clients of others nothing.
+/// A call that hangs for one destination delays no client of another.
 #[test]
-fn a_file_that_does_not_end_is_cut_and_others_are_served_meanwhile() {
+fn an_endless_call_is_stopped_and_delays_no_other_client() {
     let one = proxy("one");
     let (program, _folder) = with(&format!(
         "while (host == 'loop.example') {{}}\nreturn 'PROXY {}';",
@@ -363,14 +364,14 @@ fn a_file_that_does_not_end_is_cut_and_others_are_served_meanwhile() {
     assert_eq!(greeting(&program, 1), "one");
     let left = || program.process().children();
     eventually("what hung was killed", || left().len() == 1);
-    // Nothing is at it any more.
+    // No process is busy any more.
     left()[0].settle();
     program.process().settle();
 }
 
-/// Eight such calls held all threads on which names are looked up.
+/// Regression: eight such calls held all threads of the resolver.
 #[test]
-fn what_cannot_be_cut_costs_the_clients_of_others_no_more_than_what_can() {
+fn uninterruptible_calls_delay_no_other_client() {
     let one = proxy("one");
     let (program, _folder) = with(&format!(
         "if (host == 'loop.example') [].indexOf.call({{ length: 2147483647 }}, 1);\n\
@@ -390,7 +391,7 @@ fn what_cannot_be_cut_costs_the_clients_of_others_no_more_than_what_can() {
 }
 
 #[test]
-fn what_is_no_answer_fails_that_client_with_its_text() {
+fn an_invalid_answer_fails_the_client_and_is_logged() {
     let one = proxy("one");
     let (program, _folder) = with(&format!(
         "if (host == 'a.example') return ' '.repeat(9000);\n\
@@ -419,9 +420,9 @@ fn what_is_no_answer_fails_that_client_with_its_text() {
     assert_eq!(greeting(&program, 3), "one");
 }
 
-/// Browsers connect directly where the file names no proxy. ptunnel refused the client.
+/// Browsers connect directly if the file names no proxy. Regression: ptunnel refused the client.
 #[test]
-fn an_answer_that_names_no_proxy_is_direct_as_in_a_browser() {
+fn an_answer_without_a_proxy_means_direct_as_in_a_browser() {
     for (value, notes) in &[
         (
             "''",
@@ -454,9 +455,9 @@ fn an_answer_that_names_no_proxy_is_direct_as_in_a_browser() {
     }
 }
 
-/// The engine before this one knew ECMAScript 5.
+/// The previous engine supported only ECMAScript 5.
 #[test]
-fn todays_javascript_runs() {
+fn modern_javascript_runs() {
     let one = proxy("one");
     let text = format!(
         "const table = new Map([['one.example', '{}']]);\n\
@@ -477,9 +478,9 @@ fn todays_javascript_runs() {
     assert_eq!(greeting(&program, 0), "one");
 }
 
-/// It ran in the process that holds the passwords and the connections.
+/// Regression: it ran in the process that holds the passwords and the connections.
 #[test]
-fn a_file_runs_in_a_process_that_has_nothing_but_a_socket() {
+fn a_file_runs_in_a_process_that_has_only_a_socket() {
     let one = proxy("one");
     let (program, _folder) = with(&format!("return 'PROXY {}';", one.address()));
     let program = program
@@ -511,7 +512,7 @@ fn a_file_runs_in_a_process_that_has_nothing_but_a_socket() {
     assert_eq!(child.status("NoNewPrivs"), "1");
     assert_eq!(child.status("Seccomp"), "2");
     assert_eq!(child.status("Threads"), "1");
-    // What a terminal sends to the whole group isn't for it.
+    // A terminal sends these signals to the whole group; the process ignores them.
     for signal in &[sys::SIGHUP, sys::SIGINT, sys::SIGTERM] {
         sys::signal(child.0, *signal);
     }
@@ -525,7 +526,7 @@ fn a_file_runs_in_a_process_that_has_nothing_but_a_socket() {
 }
 
 #[test]
-fn a_process_that_died_is_replaced_though_the_program_was_deleted() {
+fn a_dead_process_is_replaced_even_if_the_program_was_deleted() {
     let one = proxy("one");
     let (program, folder) = with(&format!(
         "return 'PROXY ' + (isInNet(host, '127.0.0.0', '255.0.0.0') ? '{}' : '127.0.0.1:9')",
@@ -550,7 +551,7 @@ fn a_process_that_died_is_replaced_though_the_program_was_deleted() {
 }
 
 #[test]
-fn kinds_that_are_not_spoken_are_passed_over_and_told_once() {
+fn unknown_kinds_are_skipped_and_logged_once() {
     let one = proxy("one");
     let (program, _folder) = with(&format!(
         "return 'SOCKS6 127.0.0.1:9; QUIC x:1; PROXY {}';",
@@ -569,9 +570,9 @@ fn kinds_that_are_not_spoken_are_passed_over_and_told_once() {
     );
 }
 
-/// The whole answer failed, for each client.
+/// Regression: the whole answer failed, for each client.
 #[test]
-fn a_proxy_that_has_no_room_for_its_password_is_passed_over_and_told_once() {
+fn a_proxy_whose_password_is_too_long_is_skipped_and_logged_once() {
     let one = proxy("one");
     let folder = TempDir::new();
     let netrc = format!("machine localhost login joe password {}\n", "x".repeat(256));
@@ -593,7 +594,7 @@ fn a_proxy_that_has_no_room_for_its_password_is_passed_over_and_told_once() {
 }
 
 #[test]
-fn a_client_that_names_its_destination_goes_as_the_file_says() {
+fn the_file_applies_to_clients_that_name_their_destination() {
     let (one, home) = (
         Peer::echoing(),
         Peer::start(|mut connection| connection.echo()),
@@ -614,7 +615,7 @@ fn a_client_that_names_its_destination_goes_as_the_file_says() {
 }
 
 #[test]
-fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
+fn an_unusable_file_ends_the_start_with_exit_code_2() {
     let folder = TempDir::new();
     for (text, told) in &[
         (
@@ -646,9 +647,9 @@ fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
     refused_at_start(&file, &["more than 1048576 bytes"]);
 }
 
-/// Its own `main` would have run a second time, as the child.
+/// Otherwise its own `main` would run a second time, as the child.
 #[test]
-fn a_program_that_is_not_prepared_for_it_is_told_how() {
+fn a_library_user_without_enable_gets_an_error() {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying("return 'DIRECT'"));
     let why = pac::read(&file, ProxyDefaults::default())
@@ -658,7 +659,7 @@ fn a_program_that_is_not_prepared_for_it_is_told_how() {
 }
 
 #[test]
-fn it_goes_without_other_proxies() {
+fn it_conflicts_with_other_proxies() {
     let (program, _folder) = with("return 'DIRECT';");
     let finished = program.args(&["-p", "a.example:1"]).to("a.example:1").run();
     finished.expect_code(2);
@@ -671,7 +672,7 @@ fn it_goes_without_other_proxies() {
 }
 
 #[test]
-fn a_check_tells_that_it_decides() {
+fn check_config_names_the_file() {
     let (program, _folder) = with("return 'DIRECT';");
     let checked = program
         .args(&[
@@ -693,7 +694,7 @@ fn a_check_tells_that_it_decides() {
 }
 
 #[test]
-fn a_reload_reads_it_again_and_live_tunnels_keep_theirs() {
+fn a_reload_rereads_the_file_and_keeps_open_tunnels() {
     let (one, two) = (proxy("one"), proxy("two"));
     let folder = TempDir::new();
     let says = |peer: &Peer| saying(&format!("return 'PROXY {}';", peer.address()));
@@ -719,7 +720,7 @@ fn a_reload_reads_it_again_and_live_tunnels_keep_theirs() {
 }
 
 #[test]
-fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
+fn the_status_shows_named_proxies_and_failed_calls() {
     let (one, two) = (proxy("one"), proxy("two"));
     let (program, _folder) = with(&format!(
         "if (host == 'c.example') throw 'no idea';\n\
@@ -740,7 +741,7 @@ fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
     );
     program.connect_to(2).expect_nothing();
     for peer in &[one, two] {
-        // In no place of a list: another name would move it.
+        // Without a position in a list, which another name would change.
         let label = format!("{{proxy=\"{}\"", peer.address());
         eventually_is(&program, "ptunnel_proxy_in_use", &[&label], 1.0);
         eventually_is(&program, "ptunnel_proxy_answers_total", &[&label], 1.0);
@@ -756,7 +757,7 @@ fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
 }
 
 #[test]
-fn a_test_shows_what_it_says() {
+fn a_test_shows_the_answer() {
     let one = proxy("one");
     let said = format!("PROXY {}; DIRECT", one.address());
     let (program, _folder) = with(&format!("return '{}';", said));
@@ -796,7 +797,7 @@ fn a_test_shows_what_it_says() {
         "{}",
         text
     );
-    // Passed over, and yet a part of the answer.
+    // Skipped, but still part of the answer.
     let (program, _folder) = with("return 'SOCKS9 joe:hunter2@a:1; DIRECT'");
     let finished: Finished = program
         .args(&["--test", "-W", &closed_address().to_string()])
@@ -809,7 +810,7 @@ fn a_test_shows_what_it_says() {
 }
 
 #[test]
-fn what_is_passed_over_in_a_test_tears_no_line_of_it() {
+fn a_warning_in_a_test_starts_on_its_own_line() {
     let closed = closed_address();
     for _ in 0..20 {
         let (program, _folder) = with(&format!("return 'NONE a:1; PROXY {}'", closed));
@@ -827,10 +828,10 @@ fn what_is_passed_over_in_a_test_tears_no_line_of_it() {
     }
 }
 
-/// Scripts, each with destinations, for which another program's verdict is known: libpacparser's,
-/// whose functions are those of Mozilla.
+/// Scripts, each with destinations, for which another program's answer is known: libpacparser's,
+/// whose functions are Mozilla's.
 #[test]
-fn pactester_says_the_same() {
+fn pactester_gives_the_same_answers() {
     let folder = TempDir::new();
     let expressions = [
         "isPlainHostName(host)",
@@ -868,7 +869,7 @@ fn pactester_says_the_same() {
         "timeRange(new Date().getHours(), new Date().getHours())",
         "timeRange((new Date().getHours() + 3) % 24)",
     ];
-    // Some at once, in the place of a proxy that neither tries.
+    // Several at once, as an unknown kind of proxy, which neither program uses.
     for some in expressions.chunks(8) {
         let values = some.join(") + '|' + (");
         let body = format!("return 'NONE ' + ({}) + ':1; PROXY 127.0.0.1:9';", values);

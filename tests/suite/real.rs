@@ -11,7 +11,7 @@ use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
 
 const LOGIN: Login<'static> = Some(("joe", "p:w d%"));
 
-/// A proxy of each kind, and how it is named with the credentials that it asks for.
+/// A proxy of each kind, with its URL and the credentials that it requires.
 enum Proxy {
     Squid(Squid),
     Tinyproxy(Tinyproxy),
@@ -35,7 +35,7 @@ impl Proxy {
     }
 }
 
-/// Each kind in turn.
+/// Calls `check` with each kind in turn.
 fn for_each_proxy(login: Login, check: impl Fn(&str, &Proxy)) {
     check("squid", &Proxy::Squid(Squid::start(login)));
     check(
@@ -99,11 +99,11 @@ fn many_curls_at_once_through_each_proxy() {
 }
 
 #[test]
-fn squid_and_the_embedded_proxy_take_our_credentials() {
+fn squid_and_the_embedded_proxy_accept_credentials() {
     let nginx = Nginx::start();
     for_each_proxy(LOGIN, |name, proxy| {
         if name == "tinyproxy" {
-            return; // its configuration has no way to write this password
+            return; // its configuration can't contain this password
         }
         let program = Ptunnel::through(proxy.url(LOGIN))
             .to(nginx.address())
@@ -119,7 +119,7 @@ fn squid_and_the_embedded_proxy_take_our_credentials() {
 }
 
 #[test]
-fn tinyproxy_takes_our_credentials() {
+fn tinyproxy_accepts_credentials() {
     let nginx = Nginx::start();
     let proxy = Tinyproxy::start(Some(("joe", "secret")));
     let folder = TempDir::new();
@@ -133,7 +133,7 @@ fn tinyproxy_takes_our_credentials() {
 }
 
 #[test]
-fn each_proxy_refuses_wrong_credentials_and_none_with_4() {
+fn wrong_or_missing_credentials_end_with_exit_code_4() {
     let nginx = Nginx::start();
     for_each_proxy(LOGIN, |name, proxy| {
         for url in &[
@@ -142,7 +142,7 @@ fn each_proxy_refuses_wrong_credentials_and_none_with_4() {
         ] {
             let destination = nginx.address().to_string();
             let finished = Ptunnel::through(url).args(&["-W", &destination]).run();
-            // tinyproxy 1.11 says 401 to wrong credentials.
+            // tinyproxy 1.11 answers wrong credentials with 401.
             let odd = name == "tinyproxy" && finished.stderr.contains("401");
             let told = finished
                 .stderr
@@ -160,7 +160,7 @@ fn each_proxy_refuses_wrong_credentials_and_none_with_4() {
 }
 
 #[test]
-fn each_proxys_refusal_is_told() {
+fn each_proxys_refusal_is_reported() {
     for_each_proxy(None, |name, proxy| {
         let dead = crate::support::closed_address().to_string();
         let finished = Ptunnel::through(proxy.url(None)).args(&["-W", &dead]).run();
@@ -180,7 +180,7 @@ fn each_proxys_refusal_is_told() {
 }
 
 #[test]
-fn openssl_speaks_tls_through_each_proxy() {
+fn openssl_uses_tls_through_each_proxy() {
     let nginx = Nginx::start();
     for_each_proxy(None, |name, proxy| {
         let program = Ptunnel::through(proxy.url(None)).to(nginx.tls()).start();
@@ -263,7 +263,7 @@ fn ssh_reaches_a_listening_tunnel_through_squid() {
     assert_eq!(output.stdout, b"there\n", "{}", described(&output));
 }
 
-/// SECURITY.md says so: the system ends the connections of a process that is killed.
+/// As docs/security.md states: the system ends the connections of a process that is killed.
 #[test]
 fn a_proxy_that_is_killed_looks_like_an_orderly_end() {
     let origin = Peer::start(|mut connection| connection.echo());

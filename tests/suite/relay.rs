@@ -1,6 +1,7 @@
-//! The bytes of a tunnel and its two ends, over copying, splicing, and the switch between them.
+//! The bytes of a tunnel and its two ends, with copying, with splicing, and with changes between
+//! them.
 //!
-//! Each test runs three times: `--splice auto`, as users have it, `always` and `never`.
+//! Each test runs three times: with `--splice auto`, the default, `always` and `never`.
 
 use std::io::ErrorKind;
 use std::io::{Read, Write};
@@ -31,23 +32,23 @@ over_each_setting! {
     carries_messages_one_by_one
     carries_bulk_and_messages_in_turn
     holds_the_sender_back_while_the_receiver_stalls
-    one_direction_moves_while_the_other_stalls
-    resumes_partial_writes_where_they_stopped
-    passes_the_clients_end_on_and_still_downloads
-    passes_the_destinations_end_on_and_still_uploads
-    sees_the_end_that_comes_with_the_last_bytes
-    delivers_what_is_outstanding_before_the_end
-    passes_a_reset_of_the_client_on
-    passes_a_reset_of_the_destination_on
-    passes_a_reset_on_after_one_direction_has_ended
-    passes_a_reset_on_while_the_other_side_stalls
-    passes_a_reset_on_although_its_bytes_still_wait
+    one_direction_continues_while_the_other_stalls
+    partial_writes_are_resumed
+    the_clients_end_is_passed_on_and_the_download_continues
+    the_destinations_end_is_passed_on_and_the_upload_continues
+    an_end_that_arrives_with_the_last_bytes_is_noticed
+    pending_bytes_are_delivered_before_the_end
+    a_reset_by_the_client_is_passed_on
+    a_reset_by_the_destination_is_passed_on
+    a_reset_is_passed_on_after_one_direction_has_ended
+    a_reset_is_passed_on_while_the_other_side_stalls
+    a_reset_is_passed_on_while_bytes_are_pending
     urgent_data_does_not_disturb_the_stream
     always_ready_peers_do_not_starve_others
     without_descriptors_for_pipes_it_copies
 }
 
-/// The program in front of this gate.
+/// Starts the program in front of this gate.
 pub fn start(gate: &Gate, setting: &str) -> Running {
     Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -55,7 +56,7 @@ pub fn start(gate: &Gate, setting: &str) -> Running {
         .start()
 }
 
-/// Writes so much of the pattern from another thread, then the end if there shall be one.
+/// Writes `count` bytes of the pattern from another thread, then the end if `end` is set.
 fn upload(to: &Connection, seed: u64, count: u64, end: bool) -> thread::JoinHandle<()> {
     let mut to = to.handle();
     thread::spawn(move || {
@@ -102,7 +103,7 @@ fn carries_messages_one_by_one(setting: &str) {
     }
 }
 
-/// To splice, back to copying, and again.
+/// To splicing, back to copying, and again.
 fn carries_bulk_and_messages_in_turn(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
@@ -123,7 +124,7 @@ fn carries_bulk_and_messages_in_turn(setting: &str) {
     ends.client.expect_end();
 }
 
-/// Sends the pattern until nothing more is taken for a while; returns how much was.
+/// Sends the pattern until no more bytes are accepted for a while; returns their number.
 fn fill(connection: &mut Connection, seed: u64) -> u64 {
     let pattern = Pattern::new(seed).take(8 * MIB as usize);
     let mut sent = 0;
@@ -147,7 +148,7 @@ fn fill(connection: &mut Connection, seed: u64) -> u64 {
     sent as u64
 }
 
-/// Checks what `fill` has sent.
+/// Checks the bytes that `fill` has sent.
 fn check_filled(connection: &mut Connection, seed: u64, count: u64) {
     let pattern = Pattern::new(seed).take(8 * MIB as usize);
     let mut buffer = vec![0; 65_536];
@@ -188,7 +189,7 @@ fn holds_the_sender_back_while_the_receiver_stalls(setting: &str) {
     server.expect_end();
 }
 
-fn one_direction_moves_while_the_other_stalls(setting: &str) {
+fn one_direction_continues_while_the_other_stalls(setting: &str) {
     let gate = Gate::narrow();
     let program = start(&gate, setting);
     let Ends {
@@ -204,13 +205,13 @@ fn one_direction_moves_while_the_other_stalls(setting: &str) {
     server.expect_end();
 }
 
-/// connect.c began a partial write anew, from its start.
-fn resumes_partial_writes_where_they_stopped(setting: &str) {
+/// connect.c started a partial write again from its beginning.
+fn partial_writes_are_resumed(setting: &str) {
     let gate = Gate::narrow();
     let program = start(&gate, setting);
     let Ends { client, mut server } = gate.join(&program);
     let sending = upload(&client, 7, 4 * MIB, true);
-    // Odd pieces: the program writes whenever a little room comes free.
+    // Odd sizes: the program writes whenever a little room becomes free.
     let pattern = Pattern::new(7);
     let mut offset = 0;
     let mut piece = 1;
@@ -232,7 +233,7 @@ fn resumes_partial_writes_where_they_stopped(setting: &str) {
 }
 
 /// The 2019 ptunnel dropped the other direction at the first end.
-fn passes_the_clients_end_on_and_still_downloads(setting: &str) {
+fn the_clients_end_is_passed_on_and_the_download_continues(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     let Ends {
@@ -247,7 +248,7 @@ fn passes_the_clients_end_on_and_still_downloads(setting: &str) {
     sending.join().unwrap();
 }
 
-fn passes_the_destinations_end_on_and_still_uploads(setting: &str) {
+fn the_destinations_end_is_passed_on_and_the_upload_continues(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     let Ends {
@@ -262,9 +263,9 @@ fn passes_the_destinations_end_on_and_still_uploads(setting: &str) {
     sending.join().unwrap();
 }
 
-/// With edge-triggered readiness such an end gives no second event: who takes a short read for
-/// an empty socket waits for ever.
-fn sees_the_end_that_comes_with_the_last_bytes(setting: &str) {
+/// With edge-triggered readiness such an end causes no second event: a reader that treats a short
+/// read as an empty socket would wait for ever.
+fn an_end_that_arrives_with_the_last_bytes_is_noticed(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     for size in &[
@@ -286,7 +287,7 @@ fn sees_the_end_that_comes_with_the_last_bytes(setting: &str) {
     }
 }
 
-fn delivers_what_is_outstanding_before_the_end(setting: &str) {
+fn pending_bytes_are_delivered_before_the_end(setting: &str) {
     let gate = Gate::narrow();
     let program = start(&gate, setting);
     let Ends {
@@ -301,7 +302,7 @@ fn delivers_what_is_outstanding_before_the_end(setting: &str) {
     server.expect_end();
 }
 
-fn passes_a_reset_of_the_client_on(setting: &str) {
+fn a_reset_by_the_client_is_passed_on(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     let mut ends = gate.join(&program);
@@ -310,7 +311,7 @@ fn passes_a_reset_of_the_client_on(setting: &str) {
     ends.server.expect_reset();
 }
 
-fn passes_a_reset_of_the_destination_on(setting: &str) {
+fn a_reset_by_the_destination_is_passed_on(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     let mut ends = gate.join(&program);
@@ -319,7 +320,7 @@ fn passes_a_reset_of_the_destination_on(setting: &str) {
     ends.client.expect_reset();
 }
 
-fn passes_a_reset_on_after_one_direction_has_ended(setting: &str) {
+fn a_reset_is_passed_on_after_one_direction_has_ended(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
     let Ends { client, mut server } = gate.join(&program);
@@ -339,8 +340,8 @@ fn passes_a_reset_on_after_one_direction_has_ended(setting: &str) {
     client.expect_reset();
 }
 
-/// There is no room to write, so only the reading side can tell.
-fn passes_a_reset_on_while_the_other_side_stalls(setting: &str) {
+/// There is no room to write, so only the reading side can notice it.
+fn a_reset_is_passed_on_while_the_other_side_stalls(setting: &str) {
     let gate = Gate::narrow();
     let program = start(&gate, setting);
     let Ends {
@@ -358,9 +359,9 @@ fn passes_a_reset_on_while_the_other_side_stalls(setting: &str) {
     }
 }
 
-/// The client is gone, and its destination doesn't read what came before: it has the linger timeout
-/// to do so.
-fn passes_a_reset_on_although_its_bytes_still_wait(setting: &str) {
+/// The client has left, and its destination doesn't read the earlier bytes: the linger timeout
+/// limits that.
+fn a_reset_is_passed_on_while_bytes_are_pending(setting: &str) {
     let gate = Gate::narrow();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -396,7 +397,7 @@ fn urgent_data_does_not_disturb_the_stream(setting: &str) {
     ends.check();
 }
 
-/// Four tunnels that never pause, on one reactor with somebody who only asks now and then.
+/// Four tunnels that never pause, on one reactor with a client that sends a message now and then.
 fn always_ready_peers_do_not_starve_others(setting: &str) {
     let gate = Gate::open();
     let program = start(&gate, setting);
@@ -435,7 +436,7 @@ fn without_descriptors_for_pipes_it_copies(setting: &str) {
         .after(&format!("ulimit -n {}", LIMIT))
         .start();
     let mut tunnels = vec![gate.join(&program)];
-    // Two for a tunnel; what is left in the end is no pipe, or one at most.
+    // Two descriptors for each tunnel. The rest is enough for one pipe at most.
     while program.process().descriptors_below(LIMIT) + 3 < LIMIT {
         tunnels.push(gate.join(&program));
     }
@@ -465,8 +466,8 @@ fn without_descriptors_for_pipes_it_copies(setting: &str) {
     }
 }
 
-/// Past its share of pipe memory a user gets pipes of two pages, which are slower than copying.
-/// Each setting in turn: programs that run together would have the share together.
+/// A user over the limit of pipe memory gets pipes of two pages, which are slower than copying.
+/// Each setting in turn: concurrent programs would share the limit.
 #[test]
 fn without_memory_for_pipes_it_copies() {
     for setting in &["auto", "always", "never"] {
@@ -485,7 +486,7 @@ fn copies_without_memory_for_pipes(setting: &str) {
         mut client,
         mut server,
     } = gate.join(&program);
-    // By now the program has those that its reactor needs.
+    // The program has the pipes of its reactor by now.
     let before = program.process().pipe_ends();
     assert!(before >= PIPES, "{} ends of pipes", before);
     let up = upload(&client, 15, 24 * MIB, true);
@@ -496,7 +497,7 @@ fn copies_without_memory_for_pipes(setting: &str) {
         for offset in (0..24).map(|count| count * MIB) {
             let piece = server.receive(MIB as usize);
             pattern.check(offset, &piece);
-            // In the middle of both directions. One that it tries and gives back may be seen.
+            // In the middle of both directions. A pipe that it tries and returns can be counted.
             least = least.min(program.process().pipe_ends());
         }
         assert_eq!(least, before);

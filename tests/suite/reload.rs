@@ -17,7 +17,7 @@ use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, eventually_some, steadily, sys};
 use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
 
-/// The program, the file that it follows, and its output.
+/// The program, its configuration file, and its output.
 pub struct Site {
     folder: TempDir,
     program: Running,
@@ -25,7 +25,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts it with this file, for `lines` listeners.
+    /// Starts the program with this file, and waits for `lines` listeners.
     fn start(text: &str, lines: usize, args: &[&str]) -> Site {
         Site::start_as(Ptunnel::new().args(args), text, lines)
     }
@@ -52,7 +52,7 @@ impl Site {
         self.program.signal(sys::SIGHUP);
     }
 
-    /// Has it follow this file; returns what it says, without the file's name.
+    /// Reloads with this file; returns the new lines and the summary, without the file's name.
     #[track_caller]
     pub fn reload(&mut self, text: &str) -> (Vec<String>, String) {
         self.signal_with(text);
@@ -69,7 +69,8 @@ impl Site {
         }
     }
 
-    /// Has it refuse this file; returns what it says, with the file's name as FILE.
+    /// Reloads with this file, which the program must refuse; returns the error, with the file's
+    /// name as FILE.
     #[track_caller]
     pub fn refuse(&self, text: &str) -> String {
         let lines = |text: &str| -> Vec<String> {
@@ -89,17 +90,17 @@ fn local(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
-/// `tunnels` with each of these, through a proxy.
+/// Returns a file with these `tunnels`, through a proxy.
 fn file(proxy: &Peer, tunnels: &[String]) -> String {
     format!("proxy = \"{}\"\ntunnels = {:?}\n", proxy.address(), tunnels)
 }
 
-/// What is said when this listener is there for something else, and is the only one.
+/// Returns the summary when this listener has changed and is the only one.
 fn changed(port: u16) -> String {
     format!("changed 127.0.0.1:{}; kept 0", port)
 }
 
-/// A client of a listener that carries its bytes.
+/// Returns a client of this listener, after a check of its tunnel.
 #[track_caller]
 fn live(port: u16) -> Connection {
     let mut client = Connection::open(local(port));
@@ -114,7 +115,7 @@ fn check(client: &mut Connection) {
 }
 
 #[test]
-fn it_opens_closes_and_keeps_listeners_and_every_live_tunnel() {
+fn listeners_are_opened_closed_and_kept_and_tunnels_stay_open() {
     for args in &[&[][..], &["--threads", "3"]] {
         let proxy = Peer::echoing();
         let (a, b, c) = (free_port(), free_port(), free_port());
@@ -153,7 +154,7 @@ fn it_opens_closes_and_keeps_listeners_and_every_live_tunnel() {
 }
 
 #[test]
-fn another_destination_or_proxy_takes_effect_on_the_same_socket() {
+fn a_changed_destination_or_proxy_keeps_the_socket() {
     let (proxy, other) = (Peer::echoing(), Peer::echoing());
     let port = free_port();
     let tunnel = |destination: &str| [format!("{}:{}", port, destination)];
@@ -172,7 +173,7 @@ fn another_destination_or_proxy_takes_effect_on_the_same_socket() {
 }
 
 #[test]
-fn a_wrong_file_changes_nothing_and_is_told_with_its_line() {
+fn a_wrong_file_changes_nothing_and_its_line_is_reported() {
     let proxy = Peer::echoing();
     let (port, new) = (free_port(), free_port());
     let right = file(&proxy, &[format!("{}:a.example:1", port)]);
@@ -252,7 +253,7 @@ fn a_bind_that_fails_changes_nothing() {
 }
 
 #[test]
-fn files_that_it_names_are_read_again() {
+fn referenced_files_are_read_again() {
     let proxy = Peer::echoing();
     let port = free_port();
     let folder = TempDir::new();
@@ -277,10 +278,10 @@ fn files_that_it_names_are_read_again() {
     }
 }
 
-/// Another password was taken, and "kept" was all that was said: the lines that tell of a listener
+/// Regression: after a change of a password, the summary said "kept". The lines about the listeners
 /// were compared, and they show no password.
 #[test]
-fn what_no_line_shows_is_told_as_changed_where_it_counts() {
+fn hidden_changes_are_reported_for_the_affected_listeners() {
     let proxy = Peer::echoing();
     let ports = [free_port(), free_port(), free_port(), free_port()];
     let [tunnel, direct, dynamic, serve] = ports;
@@ -300,7 +301,7 @@ fn what_no_line_shows_is_told_as_changed_where_it_counts() {
         )
     };
     let mut site = Site::start(&text(""), 4, &[]);
-    // What differs, and for which of them.
+    // The changed options, and the listeners that they affect.
     let steps = [
         ("serve-user = 'joe:x'", &[serve][..]),
         ("serve-user = 'joe:y'", &[serve]),
@@ -327,9 +328,9 @@ fn what_no_line_shows_is_told_as_changed_where_it_counts() {
     }
 }
 
-/// The file's name stays when another CA is in it.
+/// The file's name stays the same when its CA changes.
 #[test]
-fn other_certificates_are_told_as_changed() {
+fn a_changed_ca_file_is_reported_as_changed() {
     let (one, other) = (Authority::new(), Authority::new());
     let cases: &[(&str, &str)] = &[
         ("proxy = 'https://localhost:1'\nproxy-cacert", ""),
@@ -350,9 +351,10 @@ fn other_certificates_are_told_as_changed() {
     }
 }
 
-/// Whom to trust is looked at when a client comes: who is there stays, and so do other tunnels.
+/// The trusted CAs are checked when a client connects: connected clients stay, and so do other
+/// tunnels.
 #[test]
-fn other_trust_is_for_the_next_client_of_a_destination_in_tls() {
+fn a_changed_ca_applies_to_the_next_client() {
     let (authority, other) = (Authority::new(), Authority::new());
     let origin = Peer::start(|mut connection| connection.echo());
     let identity = authority.issue("origin", "IP:127.0.0.1");
@@ -386,13 +388,13 @@ fn other_trust_is_for_the_next_client_of_a_destination_in_tls() {
     Connection::open(local(secure)).rest_or_reset();
     site.program
         .says(&["its certificate is from a CA that isn't known here"]);
-    // In the clear it is another tunnel.
+    // Without TLS it is another tunnel.
     let (_, change) = site.reload(&text(&authority.certificate(), ""));
     assert_eq!(change, expected);
 }
 
 #[test]
-fn a_password_that_a_person_gave_is_not_asked_for_again() {
+fn a_typed_password_is_not_requested_again() {
     let proxy = Peer::echoing();
     let (port, new) = (free_port(), free_port());
     let text = |port| {
@@ -419,9 +421,9 @@ fn a_password_that_a_person_gave_is_not_asked_for_again() {
     );
 }
 
-/// On listeners that stay and on a new one; those who are there stay.
+/// On kept listeners and on a new one; connected clients stay.
 #[test]
-fn who_may_connect_is_another_from_then_on() {
+fn a_changed_allow_from_applies_at_once() {
     let origin = Peer::start(|mut connection| connection.echo());
     for args in &[&[][..], &["--threads", "3"]] {
         let (tunnel, dynamic, new) = (free_port(), free_port(), free_port());
@@ -476,9 +478,9 @@ fn who_may_connect_is_another_from_then_on() {
     }
 }
 
-/// A socket was judged when it was new, and one that was kept became a proxy for everybody.
+/// Regression: only new sockets were checked, and a kept one became an open proxy.
 #[test]
-fn what_is_open_already_becomes_no_proxy_for_everybody() {
+fn an_open_listener_never_becomes_an_open_proxy() {
     let origin = echo();
     let tunnel = format!("tunnels = 'fd:web:{}'", closed_address());
     for (before, after) in &[
@@ -522,9 +524,9 @@ fn what_is_open_already_becomes_no_proxy_for_everybody() {
     }
 }
 
-/// Who could go everywhere in the old user's name can't any more.
+/// A client with the old user's credentials is rejected after the reload.
 #[test]
-fn another_user_of_dynamic_listeners_is_asked_for_from_then_on() {
+fn a_changed_dynamic_user_applies_at_once() {
     let proxy = Peer::echoing();
     let port = free_port();
     let text = |user: &str| {
@@ -558,7 +560,7 @@ fn another_user_of_dynamic_listeners_is_asked_for_from_then_on() {
 }
 
 #[test]
-fn limits_are_for_those_who_come_afterwards() {
+fn changed_limits_apply_to_later_clients() {
     let proxy = Peer::echoing();
     let port = free_port();
     let text = file(&proxy, &[format!("{}:a.example:1", port)]);
@@ -568,14 +570,14 @@ fn limits_are_for_those_who_come_afterwards() {
     assert_eq!(change, "kept 1");
     let mut new = live(port);
     new.expect_nothing();
-    // At this level from now on.
+    // The new verbosity applies at once.
     site.program
         .says(&["info: ", "cut: nothing moved for 0.5s"]);
     check(&mut old);
 }
 
 #[test]
-fn what_is_to_be_warned_of_in_the_new_file_is_told() {
+fn warnings_about_the_new_file_are_printed() {
     let text = "proxy = 'socks5h://127.0.0.1:1'\ntunnels = '0:a.example:1'\n";
     let mut site = Site::start(text, 1, &[]);
     let (_, change) = site.reload(&format!("{}header = 'X: y'\n", text));
@@ -584,21 +586,21 @@ fn what_is_to_be_warned_of_in_the_new_file_is_told() {
 }
 
 #[test]
-fn what_only_a_restart_changes_is_named() {
+fn options_that_need_a_restart_are_named() {
     let proxy = Peer::echoing();
     let text = file(&proxy, &["0:a.example:1".to_string()]);
     let mut site = Site::start(&text, 1, &["--log-format", "text"]);
     let changed = "threads = 2\nmax-connections = 7\ndrain-timeout = 1\nlog-to = 'syslog'\n\
                    log-format = 'json'\n";
     assert_eq!(site.reload(&format!("{}{}", text, changed)).1, "kept 1");
-    // What was typed goes before what is written.
+    // The command line overrides the file.
     let line = "warning: only a restart changes threads, max-connections, drain-timeout, log-to";
     assert_eq!(site.program.says(&["warning"]), line);
     check(&mut site.program.connect());
 }
 
 #[test]
-fn the_service_manager_hears_of_it() {
+fn the_service_manager_is_notified() {
     let folder = TempDir::new();
     let name = folder.at("notify");
     let manager = UnixDatagram::bind(&name).unwrap();
@@ -628,7 +630,8 @@ fn the_service_manager_hears_of_it() {
         let reloading = hears();
         let microseconds = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
         let at = microseconds.expect(&reloading).parse::<f64>().unwrap() / 1e6;
-        // It stands still while the machine sleeps; /proc/uptime doesn't, and counts in hundredths.
+        // CLOCK_MONOTONIC stops while the machine sleeps; /proc/uptime doesn't, and has a
+        // resolution of 10 ms.
         assert!(at > 0.0 && at <= uptime() + 0.01, "{}", at);
         let ready = hears();
         let status = if *is_right {
@@ -645,7 +648,7 @@ fn the_service_manager_hears_of_it() {
 }
 
 #[test]
-fn one_that_stops_reads_nothing_any_more() {
+fn a_stopping_program_ignores_reloads() {
     let proxy = Peer::echoing();
     let (port, new) = (free_port(), free_port());
     let site = Site::start(&file(&proxy, &[format!("{}:a.example:1", port)]), 1, &[]);
@@ -671,7 +674,7 @@ fn one_that_stops_reads_nothing_any_more() {
     assert_eq!(told, "");
 }
 
-/// It means that the terminal is gone.
+/// SIGHUP then means that the terminal has closed.
 #[test]
 fn without_a_file_to_follow_the_signal_ends_the_program() {
     let proxy = Peer::echoing();

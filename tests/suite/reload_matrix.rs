@@ -14,7 +14,7 @@ use crate::support::process::{listener_at, listeners};
 use crate::support::temp::free_port;
 use crate::support::{Peer, Ptunnel, TempDir, TIMEOUT};
 
-/// How clients are served at a listener.
+/// The service of a listener for its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Service {
     Tunnel,
@@ -22,14 +22,14 @@ enum Service {
     Proxy,
 }
 
-/// Where a listener is.
+/// The place of a listener.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
-    /// At this address, with a port of its own.
+    /// At this address, with its own port.
     Port(&'static str),
     /// At a Unix socket.
     Path,
-    /// At a socket that was passed, on a port or at a path.
+    /// At an inherited socket, on a port or at a path.
     PassedPort,
     PassedPath,
 }
@@ -37,7 +37,7 @@ enum Place {
 use self::Place::*;
 use self::Service::*;
 
-/// All kinds. The last word is how the place can be written, too.
+/// All kinds. The last text is another form of the place.
 const KINDS: &[(Service, Place, &str)] = &[
     (Tunnel, Port("127.0.0.1:PORT"), "localhost:PORT"),
     (Tunnel, Port("localhost:PORT"), "127.0.0.1:PORT"),
@@ -55,7 +55,7 @@ const KINDS: &[(Service, Place, &str)] = &[
     (Proxy, Port("localhost:PORT"), "127.0.0.1:PORT"),
 ];
 
-/// One of them at work, beside a tunnel that stays.
+/// A running listener of one kind, beside a tunnel that stays.
 struct Case {
     service: Service,
     place: Place,
@@ -79,7 +79,7 @@ impl Case {
         }
     }
 
-    /// The place as a file writes it.
+    /// Returns the place as written in the file.
     fn written(&self) -> String {
         let written = match self.place {
             Port(address) => address,
@@ -97,7 +97,7 @@ impl Case {
             .replace("PORT", &self.port.to_string())
     }
 
-    /// The place as the program calls it.
+    /// Returns the place as the program prints it.
     fn name(&self) -> String {
         let name = match self.place {
             Port("[::1]:PORT") => "[::1]:PORT",
@@ -108,7 +108,7 @@ impl Case {
         self.filled_in(name)
     }
 
-    /// The options of this listener, written like this, for the first or the other service.
+    /// Returns the options of this listener in this form, for the first or the other service.
     fn listener(&self, written: &str, other: bool) -> String {
         let destination = self.origins[other as usize].address();
         let user = if other { "joe:x" } else { "ann:x" };
@@ -119,7 +119,7 @@ impl Case {
         }
     }
 
-    /// A file with the tunnel that stays, and with this listener.
+    /// Returns a file with the tunnel that stays, and with this listener.
     fn file(&self, listener: &str) -> String {
         let mut tunnels = format!("'{}:{}'", self.kept, self.origins[0].address());
         let mut options = listener;
@@ -157,7 +157,7 @@ impl Case {
         Ok(Box::new(stream))
     }
 
-    /// Clients are served, and as the first or the other service does it.
+    /// Checks that clients are served, by the first or by the other service.
     #[track_caller]
     fn expect_served(&self, other: bool) -> Vec<Box<dyn Client>> {
         let origin = &self.origins[other as usize];
@@ -179,7 +179,7 @@ impl Case {
         all.collect()
     }
 
-    /// The sockets of the listener, each with how often the program has it open.
+    /// Returns the sockets of the listener, each with its number of descriptors in the program.
     fn sockets(&self, site: &Site) -> Vec<(u64, usize)> {
         let numbers = match self.place {
             Path | PassedPath => vec![listener_at(&self.folder.at("sock"))],
@@ -189,7 +189,7 @@ impl Case {
         numbers.into_iter().map(copies).collect()
     }
 
-    /// Every thread has its own descriptor for it, and nobody else has one too many.
+    /// Checks that every thread has its own descriptor for it, and that there is no other one.
     #[track_caller]
     fn expect_open(&self, site: &Site) -> Vec<(u64, usize)> {
         let sockets = self.sockets(site);
@@ -202,7 +202,7 @@ impl Case {
     #[track_caller]
     fn expect_closed(&self, site: &Site) {
         match self.place {
-            // It goes on to listen, and nobody accepts.
+            // The socket continues to listen, but no client is accepted.
             PassedPort | PassedPath => {
                 let copies = self.sockets(site)[0].1;
                 assert_eq!(copies, 1, "only the one that was passed");
@@ -246,8 +246,9 @@ fn each_kind(test: impl Fn(&Case, &str)) {
     }
 }
 
-/// Of a passed socket the second one accepted nobody: the duplicate that was closed stayed in the
-/// epoll set, since the socket was open elsewhere, and the new one with its number was refused.
+/// Regression: the second listener on an inherited socket accepted no client. The closed duplicate
+/// stayed in the epoll set, since the socket was open elsewhere, and the new one with its number
+/// was refused.
 #[test]
 fn each_kind_can_be_removed_and_added_again() {
     each_kind(|case, _| {
@@ -290,9 +291,10 @@ fn each_kind_can_be_added_and_changed_on_the_same_socket() {
     });
 }
 
-/// From 127.0.0.1 to localhost it failed: its own old socket had the port.
+/// Regression: a change from 127.0.0.1 to localhost failed, because the program's own old socket
+/// had the port.
 #[test]
-fn each_kind_stays_open_when_it_is_written_in_another_way() {
+fn each_kind_stays_open_when_it_is_written_in_another_form() {
     each_kind(|case, alias| {
         let alias = case.filled_in(alias);
         let mut site = case.start(&case.file(&case.listener(&case.written(), false)), 2);
@@ -309,9 +311,9 @@ fn each_kind_stays_open_when_it_is_written_in_another_way() {
     });
 }
 
-/// Those that it had opened by then were taken for passed ones.
+/// Regression: sockets that the program had opened by then were treated as inherited ones.
 #[test]
-fn no_reload_takes_what_the_program_opened_itself_for_passed() {
+fn no_reload_treats_own_sockets_as_inherited() {
     let case = Case::new(Tunnel, Port("127.0.0.1:PORT"), 1);
     let text = case.file(&case.listener(&case.written(), false));
     let program = Ptunnel::new().after("export LISTEN_PID=$$ LISTEN_FDS=30");
@@ -324,7 +326,7 @@ fn no_reload_takes_what_the_program_opened_itself_for_passed() {
     case.expect_served(false);
 }
 
-/// It is no listener of the tunnels: it stays where it is, whatever the file says.
+/// The status page isn't a listener of a tunnel: it stays at its address, whatever the file says.
 #[test]
 fn the_status_page_stays_until_a_restart() {
     for threads in &[1, 2] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::support::{sys, Connection, Finished, Pattern, Peer, Ptunnel, Running};
 
-/// A proxy whose n-th connection is handled by the n-th script, and the program before it.
+/// Returns a proxy that runs the script with each connection, and the program in front of it.
 fn program_before<S>(script: S) -> (Peer, Running)
 where
     S: Fn(Connection) + Send + Sync + 'static,
@@ -17,7 +17,7 @@ where
     (proxy, program)
 }
 
-/// Each of these replies opens a tunnel, to an echo.
+/// Checks that each of these replies opens a tunnel, to an echo.
 #[track_caller]
 fn assert_granted<R: AsRef<[u8]>>(replies: &[R]) {
     let all: Arc<Vec<Vec<u8>>> = Arc::new(replies.iter().map(|r| r.as_ref().to_vec()).collect());
@@ -42,7 +42,7 @@ fn assert_granted<R: AsRef<[u8]>>(replies: &[R]) {
     }
 }
 
-/// What the program leaves in stdio mode when the proxy sends this and its end.
+/// Returns the result of stdio mode when the proxy sends this reply and its end.
 fn stdio_after(reply: impl Into<Vec<u8>>) -> (Finished, SocketAddr) {
     let proxy = Peer::replying(reply);
     let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
@@ -51,8 +51,8 @@ fn stdio_after(reply: impl Into<Vec<u8>>) -> (Finished, SocketAddr) {
     (finished, proxy.address())
 }
 
-/// Each of these replies ends stdio mode with this code, and with one line that names the proxy
-/// and has this word; nothing of the reply comes out.
+/// Checks that each of these replies ends stdio mode with this code, and with one line that
+/// contains the proxy and this word. No byte of the reply is output.
 #[track_caller]
 fn assert_ended(code: i32, cases: &[(&str, &str)]) {
     for (reply, word) in cases {
@@ -102,7 +102,7 @@ fn lengths_and_codings_in_a_2xx_mean_nothing() {
 }
 
 #[test]
-fn forgives_what_the_rfcs_ask_to_forgive() {
+fn deviations_that_the_rfcs_allow_are_accepted() {
     assert_granted(&[
         // no reason, with and without the space before it (RFC 9112 §4)
         "HTTP/1.1 200\r\n\r\n",
@@ -130,7 +130,7 @@ fn skips_interim_replies() {
 }
 
 #[test]
-fn a_proxy_that_only_sends_interim_replies_is_no_proxy() {
+fn only_interim_replies_are_an_error() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\n";
     assert_ended(1, &[(&interim.repeat(40), "")]);
     assert_ended(
@@ -143,7 +143,7 @@ fn a_proxy_that_only_sends_interim_replies_is_no_proxy() {
 }
 
 #[test]
-fn everything_but_a_2xx_is_a_refusal_told_with_its_reason() {
+fn every_status_but_2xx_is_a_refusal_with_its_reason() {
     assert_ended(
         3,
         &[
@@ -171,7 +171,7 @@ fn everything_but_a_2xx_is_a_refusal_told_with_its_reason() {
 }
 
 #[test]
-fn a_407_is_a_refusal_of_its_own() {
+fn a_407_ends_with_exit_code_4() {
     let challenge = "Proxy-Authenticate: Basic realm=\"north\"\r\n";
     let reply = format!(
         "HTTP/1.1 407 Proxy Authentication Required\r\n{}\r\n",
@@ -196,14 +196,14 @@ fn never_follows_a_redirection() {
 }
 
 #[test]
-fn a_piece_of_the_refusals_body_is_shown() {
+fn an_excerpt_of_the_refusals_body_is_shown() {
     let reply = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 24\r\n\r\n\
                  port 22 is for admins on";
     assert_ended(3, &[(reply, "port 22 is for admins on")]);
 }
 
 #[test]
-fn a_refusals_long_body_is_neither_waited_for_nor_shown() {
+fn a_refusals_long_body_is_neither_awaited_nor_shown() {
     let body = "0123456789".repeat(100_000);
     let reply = format!(
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 9000000\r\n\r\n{}",
@@ -219,7 +219,7 @@ fn a_refusals_long_body_is_neither_waited_for_nor_shown() {
 }
 
 #[test]
-fn what_is_no_reply_is_neither_a_tunnel_nor_a_refusal() {
+fn a_malformed_reply_is_neither_a_tunnel_nor_a_refusal() {
     assert_ended(
         1,
         &[
@@ -241,7 +241,7 @@ fn what_is_no_reply_is_neither_a_tunnel_nor_a_refusal() {
 }
 
 #[test]
-fn an_upgrade_is_not_what_was_asked_for() {
+fn an_upgrade_is_an_error() {
     let (finished, proxy) = stdio_after("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhm");
     assert!(
         finished.code() == 1 || finished.code() == 3,
@@ -256,8 +256,8 @@ fn an_upgrade_is_not_what_was_asked_for() {
     );
 }
 
-/// RFC 9112 §2.2: a bare CR must not end a line; what reads it so can be made to see a head
-/// that its neighbour doesn't see.
+/// RFC 9112 §2.2: a bare CR must not end a line. A program that accepts it can be made to see a
+/// head that another one doesn't see.
 #[test]
 fn a_bare_cr_is_invalid() {
     assert_ended(
@@ -291,7 +291,7 @@ fn an_end_before_the_blank_line_is_a_failure() {
 #[test]
 fn a_reset_at_any_point_of_the_reply_closes_the_client() {
     let whole = "HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\n";
-    // The last of these was granted before it was reset.
+    // The last of these was granted before the reset.
     let (proxy, program) = program_before(move |mut connection| {
         connection.send(&whole[..connection.number]);
         connection.wait_until_read();
@@ -304,7 +304,7 @@ fn a_reset_at_any_point_of_the_reply_closes_the_client() {
 }
 
 #[test]
-fn a_reset_instead_of_any_reply_is_told() {
+fn a_reset_instead_of_a_reply_is_reported() {
     let proxy = Peer::proxy(|connection| connection.reset());
     let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
     let finished = program.run();
@@ -317,7 +317,7 @@ fn a_reset_instead_of_any_reply_is_told() {
 }
 
 #[test]
-fn a_proxy_that_hangs_up_before_it_reads_the_request_is_told() {
+fn a_proxy_that_closes_before_it_reads_the_request_is_reported() {
     for reset in &[true, false] {
         let reset = *reset;
         let proxy = Peer::start(move |connection| {
@@ -337,7 +337,7 @@ fn a_proxy_that_hangs_up_before_it_reads_the_request_is_told() {
 }
 
 #[test]
-fn reads_a_reply_that_comes_byte_by_byte() {
+fn a_reply_can_arrive_byte_by_byte() {
     let (_proxy, program) = program_before(|mut connection| {
         connection.send_bytewise("HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\nSSH-2.0-x\r\n");
         connection.echo();
@@ -348,7 +348,7 @@ fn reads_a_reply_that_comes_byte_by_byte() {
     client.expect("hello");
 }
 
-/// corkscrew and gost took the first read for the whole reply, and lost what else it held.
+/// corkscrew and gost treated the first read as the whole reply, and lost its other bytes.
 #[test]
 fn keeps_bytes_that_arrive_with_the_reply() {
     let (_proxy, program) = program_before(|mut connection| {
@@ -362,7 +362,7 @@ fn keeps_bytes_that_arrive_with_the_reply() {
 }
 
 #[test]
-fn keeps_the_banner_wherever_the_reply_is_split() {
+fn the_banner_is_kept_wherever_the_reply_is_split() {
     let whole = "HTTP/1.1 100 Hm\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nSSH-2.0-x\r\n";
     let (_proxy, program) = program_before(move |mut connection| {
         let (head, tail) = whole.split_at(connection.number);
@@ -378,7 +378,7 @@ fn keeps_the_banner_wherever_the_reply_is_split() {
 }
 
 #[test]
-fn keeps_a_long_banner_and_what_follows_it() {
+fn a_long_banner_and_the_bytes_after_it_are_kept() {
     const LENGTH: u64 = 3 << 20;
     let (_proxy, program) = program_before(|mut connection| {
         let mut all = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
@@ -392,10 +392,10 @@ fn keeps_a_long_banner_and_what_follows_it() {
     Pattern::new(1).read_all(&mut client, LENGTH);
 }
 
-/// What the read that took the reply didn't take as well stayed in the socket, until the destination
-/// said more or ended.
+/// Regression: bytes that didn't fit into the read of the reply stayed in the socket, until the
+/// destination sent more or ended.
 #[test]
-fn a_banner_of_any_length_comes_whole_before_anybody_says_more() {
+fn a_banner_of_any_length_arrives_without_further_bytes() {
     for length in &[1_900, 2_029, 2_030, 3_000, 5_000, 60_000] {
         let length = *length;
         let (_proxy, program) = program_before(move |mut connection| {
@@ -408,9 +408,9 @@ fn a_banner_of_any_length_comes_whole_before_anybody_says_more() {
     }
 }
 
-/// Bytes behind the head are the destination's, be they a head themselves or blank lines.
+/// Bytes after the head are the destination's, even if they are a head or blank lines.
 #[test]
-fn does_not_read_the_banner_as_a_reply() {
+fn the_banner_is_not_parsed_as_a_reply() {
     let banners = [
         "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
@@ -431,9 +431,9 @@ fn does_not_read_the_banner_as_a_reply() {
     }
 }
 
-/// Head, banner and end in one segment: one readiness for all three.
+/// Head, banner and end in one segment: one event for all three.
 #[test]
-fn keeps_the_banner_when_the_end_comes_with_it() {
+fn the_banner_is_kept_when_the_end_arrives_with_it() {
     let (_proxy, program) = program_before(|mut connection| {
         sys::set_cork(connection.stream(), true);
         connection.send("HTTP/1.1 200 OK\r\n\r\nbye\r\n");

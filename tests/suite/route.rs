@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::parts::Squid;
 use crate::support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
 
-/// A destination that names itself and then echoes.
+/// A destination that sends its name and then echoes.
 pub fn origin(name: &'static str) -> Peer {
     Peer::start(move |mut connection| {
         connection.send(name);
@@ -13,7 +13,7 @@ pub fn origin(name: &'static str) -> Peer {
     })
 }
 
-/// A proxy that grants, names itself and then echoes.
+/// A proxy that grants each tunnel, sends its name and then echoes.
 pub fn proxy(name: &'static str) -> Peer {
     Peer::granting(move |mut connection| {
         connection.send(name);
@@ -21,20 +21,20 @@ pub fn proxy(name: &'static str) -> Peer {
     })
 }
 
-/// The name that a new client is greeted with.
+/// Returns the name in the greeting of a new client.
 #[track_caller]
 fn greeting(program: &Running) -> String {
     String::from_utf8(program.connect().receive(3)).unwrap()
 }
 
-/// How many lines of stderr have all of these words.
+/// Returns the number of lines on stderr with all of these words.
 fn count_of(program: &Running, words: &[&str]) -> usize {
     let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
     program.stderr().lines().filter(has_all).count()
 }
 
 #[test]
-fn asks_the_first_proxy_as_long_as_it_works() {
+fn the_first_proxy_is_used_as_long_as_it_works() {
     let (first, second) = (proxy("one"), proxy("two"));
     let program = Ptunnel::through(first.address())
         .proxy(second.address())
@@ -47,7 +47,7 @@ fn asks_the_first_proxy_as_long_as_it_works() {
 }
 
 #[test]
-fn asks_the_next_proxy_when_the_first_cannot_be_reached() {
+fn the_next_proxy_is_used_if_the_first_is_unreachable() {
     let (dead, second) = (closed_address(), proxy("two"));
     let program = Ptunnel::through(dead)
         .proxy("nowhere.invalid:3128")
@@ -60,7 +60,7 @@ fn asks_the_next_proxy_when_the_first_cannot_be_reached() {
 }
 
 #[test]
-fn asks_the_next_proxy_when_the_first_hangs_up_or_talks_nonsense() {
+fn the_next_proxy_is_used_after_a_broken_or_malformed_reply() {
     let first = Peer::replying("what?\r\n\r\n");
     let gone = Peer::proxy(drop);
     let last = proxy("two");
@@ -74,7 +74,7 @@ fn asks_the_next_proxy_when_the_first_hangs_up_or_talks_nonsense() {
 }
 
 #[test]
-fn a_refusal_is_an_answer_and_no_other_proxy_is_asked() {
+fn no_other_proxy_is_tried_after_a_refusal() {
     let first = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     let second = proxy("two");
     let program = Ptunnel::through(first.address())
@@ -87,7 +87,7 @@ fn a_refusal_is_an_answer_and_no_other_proxy_is_asked() {
 }
 
 #[test]
-fn a_silent_proxy_costs_one_client_the_connect_timeout_and_the_next_one_nothing() {
+fn a_silent_proxy_delays_only_one_client() {
     let (hole, second) = (Blackhole::start(), proxy("two"));
     let program = Ptunnel::through(hole.address())
         .proxy(second.address())
@@ -109,7 +109,7 @@ fn a_silent_proxy_costs_one_client_the_connect_timeout_and_the_next_one_nothing(
 }
 
 #[test]
-fn a_proxy_that_failed_is_asked_first_again_after_30_seconds_and_not_before() {
+fn a_failed_proxy_is_tried_first_again_after_30_seconds() {
     let first = Peer::proxy(|mut connection| {
         if connection.number > 0 {
             connection.send("HTTP/1.1 200 OK\r\n\r\none");
@@ -139,9 +139,9 @@ fn a_proxy_that_failed_is_asked_first_again_after_30_seconds_and_not_before() {
     assert_eq!(count_of(&program, &["new tunnels"]), 2);
 }
 
-/// What one thread's client learnt, all know; and it is told once.
+/// All threads use what one of them learned, and it is logged once.
 #[test]
-fn another_proxy_takes_over_for_all_threads_with_one_line_in_the_log() {
+fn a_takeover_applies_to_all_threads_and_is_logged_once() {
     let (hole, second) = (Blackhole::start(), proxy("two"));
     let program = Ptunnel::through(hole.address())
         .proxy(second.address())
@@ -161,7 +161,7 @@ fn another_proxy_takes_over_for_all_threads_with_one_line_in_the_log() {
 }
 
 #[test]
-fn the_only_proxy_is_asked_again_at_once() {
+fn the_only_proxy_is_tried_again_at_once() {
     let only = Peer::proxy(|mut connection| {
         if connection.number > 0 {
             connection.send("HTTP/1.1 200 OK\r\n\r\none");
@@ -176,7 +176,7 @@ fn the_only_proxy_is_asked_again_at_once() {
 }
 
 #[test]
-fn without_a_proxy_that_answers_the_client_is_closed_and_told_why() {
+fn if_no_proxy_answers_the_client_is_closed_and_the_reason_is_logged() {
     let (one, two) = (closed_address(), closed_address());
     let origin = origin("own");
     let program = Ptunnel::through(one)
@@ -189,9 +189,9 @@ fn without_a_proxy_that_answers_the_client_is_closed_and_told_why() {
     assert_eq!(origin.accepted(), 0, "connected directly unasked");
 }
 
-/// Failing open in silence was a surprise of the 2019 ptunnel.
+/// The 2019 ptunnel connected directly without a warning.
 #[test]
-fn falls_back_to_a_direct_connection_when_allowed_with_a_warning_each_time() {
+fn the_direct_fallback_warns_each_time() {
     let (dead, origin) = (closed_address(), origin("own"));
     let program = Ptunnel::through(dead)
         .to(origin.address())
@@ -207,7 +207,7 @@ fn falls_back_to_a_direct_connection_when_allowed_with_a_warning_each_time() {
 }
 
 #[test]
-fn falls_back_after_the_connect_timeout() {
+fn the_direct_fallback_applies_after_the_connect_timeout() {
     let (hole, origin) = (Blackhole::start(), origin("own"));
     let program = Ptunnel::through(hole.address())
         .to(origin.address())
@@ -217,7 +217,7 @@ fn falls_back_after_the_connect_timeout() {
 }
 
 #[test]
-fn never_falls_back_after_a_refusal() {
+fn the_direct_fallback_never_applies_after_a_refusal() {
     for reply in &[
         "HTTP/1.1 403 Forbidden\r\n\r\n",
         "HTTP/1.1 407 Who?\r\n\r\n",
@@ -232,9 +232,9 @@ fn never_falls_back_after_a_refusal() {
     }
 }
 
-/// It was reached: what it would have said is not ours to guess.
+/// The proxy was reached; its answer can't be guessed.
 #[test]
-fn never_falls_back_when_a_proxy_was_reached_and_failed() {
+fn the_direct_fallback_never_applies_once_a_proxy_was_reached() {
     for reply in &["", "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\n"] {
         let (proxy, origin) = (Peer::replying(*reply), origin("own"));
         let program = Ptunnel::through(proxy.address())
@@ -247,13 +247,14 @@ fn never_falls_back_when_a_proxy_was_reached_and_failed() {
     }
 }
 
-/// Two proxies: the first replies like this, the second grants and names itself.
+/// Returns two proxies: the first sends this reply, the second grants the tunnel and sends its
+/// name.
 fn refusing_first(reply: &str) -> (Peer, Peer) {
     let reply = format!("HTTP/1.1 {}\r\n\r\n", reply);
     (Peer::replying(reply), proxy("two"))
 }
 
-/// A proxy whose own way is down says 503, and a refusal was always final.
+/// Regression: a proxy without a working uplink replies 503, and every refusal was final.
 #[test]
 fn the_next_proxy_is_tried_after_a_refusal_that_the_user_names() {
     for reply in &["502 Bad Gateway", "503 No way", "504 Late"] {
@@ -265,7 +266,7 @@ fn the_next_proxy_is_tried_after_a_refusal_that_the_user_names() {
             .start();
         for count in 1..3 {
             assert_eq!(greeting(&program), "two");
-            // It isn't set aside: the status may be about this destination alone.
+            // The first proxy isn't avoided: the status may be about this destination alone.
             assert_eq!((first.accepted(), second.accepted()), (count, count));
             let words = [reply, "trying the next proxy"];
             eventually("a warning for this client", || {
@@ -315,9 +316,9 @@ fn a_refusal_that_the_user_names_never_leads_to_a_direct_connection() {
     assert_eq!((second.accepted(), origin.accepted()), (1, 0));
 }
 
-/// The next first proxy would lead to the same one behind it.
+/// The next first proxy would lead to the same second proxy.
 #[test]
-fn the_refusal_of_a_proxy_behind_the_first_is_final() {
+fn a_refusal_by_a_via_proxy_is_final() {
     let behind = Peer::replying("HTTP/1.1 503 Behind\r\n\r\n");
     let relay = Ptunnel::new().serving().start();
     let other = proxy("two");
@@ -347,7 +348,7 @@ fn a_destination_that_squid_cannot_reach_is_tried_through_the_next_proxy() {
 }
 
 #[test]
-fn a_test_of_the_way_tries_the_next_proxy_too() {
+fn a_test_tries_the_next_proxy_too() {
     let (first, second) = refusing_first("503 No way");
     let finished = Ptunnel::through(first.address())
         .proxy(second.address())
@@ -365,7 +366,7 @@ fn a_test_of_the_way_tries_the_next_proxy_too() {
 }
 
 #[test]
-fn the_fallback_alone_is_a_way() {
+fn the_direct_fallback_works_without_a_proxy() {
     let origin = origin("own");
     let program = Ptunnel::new()
         .to(origin.address())
@@ -375,7 +376,7 @@ fn the_fallback_alone_is_a_way() {
 }
 
 #[test]
-fn reaches_no_proxy_destinations_directly_although_a_proxy_is_given() {
+fn no_proxy_destinations_are_reached_directly() {
     let (proxy, origin) = (proxy("one"), origin("own"));
     let program = Ptunnel::through(proxy.address())
         .to(origin.address())
@@ -407,7 +408,7 @@ fn a_direct_destination_that_refuses_closes_the_client() {
     program.says(&[&dead.to_string()]);
 }
 
-/// Which of these destinations are reached directly, as the program's own lines tell.
+/// Returns which of these destinations are reached directly, as the program prints it.
 fn direct(program: Ptunnel, destinations: &[&str]) -> Vec<bool> {
     let program = destinations.iter().fold(program, |all, name| all.to(name));
     let program = program.start();
@@ -483,7 +484,7 @@ fn no_proxy_matches_as_curl_matches() {
 }
 
 #[test]
-fn no_proxy_comes_from_the_environment_unless_an_option_says_otherwise() {
+fn no_proxy_is_read_from_the_environment_unless_an_option_overrides_it() {
     let names = ["a.example:1", "b.example:1"];
     let through = || Ptunnel::through("proxy.example:3128");
     let cases = [
@@ -525,7 +526,7 @@ fn no_proxy_comes_from_the_environment_unless_an_option_says_otherwise() {
     }
 }
 
-/// Through which proxy a tunnel goes, as the program's own line tells.
+/// Returns the proxy of a tunnel, as the program prints it.
 fn chosen(program: Ptunnel) -> String {
     let program = program.to("example.org:22").start();
     let line = &program.listening()[0].line;
@@ -536,7 +537,7 @@ fn chosen(program: Ptunnel) -> String {
 }
 
 #[test]
-fn the_proxy_comes_from_the_environment_as_curl_reads_it() {
+fn the_proxy_is_read_from_the_environment_as_in_curl() {
     let with = |vars: &[(&str, &str)]| {
         vars.iter().fold(Ptunnel::new(), |all, (name, value)| {
             all.env(name, value.to_string())

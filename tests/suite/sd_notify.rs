@@ -11,7 +11,7 @@ use crate::ends::Gate;
 use crate::support::process::is_listening;
 use crate::support::{steadily, sys, Peer, Ptunnel, TempDir, TIMEOUT};
 
-/// Where a service manager hears, and how it is called in NOTIFY_SOCKET.
+/// A service manager's socket, and its name in NOTIFY_SOCKET.
 struct Manager {
     socket: UnixDatagram,
     name: String,
@@ -41,22 +41,22 @@ impl Manager {
         }
     }
 
-    /// The next that it was told.
+    /// Returns the next notification.
     #[track_caller]
-    fn hears(&self) -> String {
-        self.hears_within(TIMEOUT).expect("something is told")
+    fn receive(&self) -> String {
+        self.receive_within(TIMEOUT).expect("something is told")
     }
 
-    fn hears_within(&self, limit: Duration) -> io::Result<String> {
+    fn receive_within(&self, limit: Duration) -> io::Result<String> {
         let mut buffer = [0; 1024];
         self.socket.set_read_timeout(Some(limit)).expect("a limit");
         let count = self.socket.recv(&mut buffer)?;
         Ok(String::from_utf8(buffer[..count].to_vec()).expect("text"))
     }
 
-    /// Whether there is nothing that it was told and hasn't heard.
-    fn has_heard_all(&self) -> bool {
-        self.hears_within(Duration::from_millis(1)).is_err()
+    /// Returns whether no notification is pending.
+    fn is_silent(&self) -> bool {
+        self.receive_within(Duration::from_millis(1)).is_err()
     }
 
     fn of(&self, program: Ptunnel) -> Ptunnel {
@@ -71,23 +71,23 @@ fn tunnels(gate: &Gate) -> Ptunnel {
 }
 
 #[test]
-fn it_is_ready_when_it_listens_and_says_so_when_it_stops() {
+fn it_notifies_when_it_is_ready_and_when_it_stops() {
     for manager in &[Manager::at_a_path(), Manager::in_the_abstract_namespace()] {
         for args in &[&[][..], &["--threads", "2"]] {
             let gate = Gate::open();
             let program = manager.of(tunnels(&gate)).args(args).start();
-            assert_eq!(manager.hears(), "READY=1\nSTATUS=listening");
+            assert_eq!(manager.receive(), "READY=1\nSTATUS=listening");
             for listening in program.listening() {
                 assert!(is_listening(listening.address()), "{}", listening.line);
             }
             let mut ends = gate.join(&program);
-            assert!(manager.has_heard_all());
+            assert!(manager.is_silent());
             program.signal(sys::SIGTERM);
-            assert_eq!(manager.hears(), "STOPPING=1");
+            assert_eq!(manager.receive(), "STOPPING=1");
             ends.check();
             drop(ends);
             program.finish().expect_code(0);
-            assert!(manager.has_heard_all());
+            assert!(manager.is_silent());
         }
     }
 }
@@ -98,12 +98,12 @@ fn it_is_not_ready_when_it_cannot_listen() {
     let gate = Gate::open();
     let program = tunnels(&gate).tunnel(&format!("{}:c.example:3", gate.address().port()));
     manager.of(program).run().expect_code(1);
-    assert!(manager.has_heard_all());
+    assert!(manager.is_silent());
 }
 
-/// On the average of three, for the sake of a machine that is busy.
+/// Measures the average of three, because the machine can be busy.
 #[test]
-fn the_watchdog_hears_of_it_twice_in_its_interval() {
+fn the_watchdog_is_notified_twice_per_interval() {
     const INTERVAL: Duration = Duration::from_secs(2);
     let manager = Manager::at_a_path();
     for args in &[&[][..], &["--threads", "3"]] {
@@ -113,22 +113,22 @@ fn the_watchdog_hears_of_it_twice_in_its_interval() {
             .env("WATCHDOG_USEC", INTERVAL.as_micros().to_string())
             .args(args)
             .start();
-        assert!(manager.hears().starts_with("READY=1"));
+        assert!(manager.receive().starts_with("READY=1"));
         let begin = Instant::now();
         for _ in 0..3 {
-            assert_eq!(manager.hears(), "WATCHDOG=1");
+            assert_eq!(manager.receive(), "WATCHDOG=1");
         }
-        // A rung's first comes at once.
+        // A rung sends its first notification at once.
         let (least, most) = (INTERVAL - INTERVAL / 10, 3 * INTERVAL);
         assert!((least..most).contains(&begin.elapsed()));
         drop(program);
-        while !manager.has_heard_all() {}
+        while !manager.is_silent() {}
     }
 }
 
-/// Such as the one of a program that started us and forgot to clear its environment.
+/// E.g. of a program that started ptunnel and didn't clear its environment.
 #[test]
-fn the_watchdog_of_another_process_is_left_alone() {
+fn the_watchdog_of_another_process_is_not_notified() {
     let manager = Manager::at_a_path();
     let gate = Gate::open();
     let _program = manager
@@ -136,14 +136,14 @@ fn the_watchdog_of_another_process_is_left_alone() {
         .env("WATCHDOG_USEC", "20000")
         .env("WATCHDOG_PID", "1")
         .start();
-    assert!(manager.hears().starts_with("READY=1"));
+    assert!(manager.receive().starts_with("READY=1"));
     steadily("nothing is told", Duration::from_millis(300), || {
-        manager.has_heard_all()
+        manager.is_silent()
     });
 }
 
 #[test]
-fn a_manager_that_is_gone_or_unknown_keeps_nothing_from_working() {
+fn a_missing_or_unknown_manager_does_not_stop_the_program() {
     for (name, said) in &[
         ("/nonexistent/notify", "cannot tell the service manager: "),
         (
@@ -159,9 +159,9 @@ fn a_manager_that_is_gone_or_unknown_keeps_nothing_from_working() {
     }
 }
 
-/// Every loop that beats would stand still for it, and a start for ever.
+/// Otherwise every loop that beats would stall for it, and the start would hang for ever.
 #[test]
-fn a_manager_that_hears_nothing_any_more_keeps_nothing_from_working() {
+fn a_manager_that_does_not_read_delays_nothing() {
     let manager = Manager::at_a_path();
     let flood = UnixDatagram::unbound().expect("a socket");
     flood.set_nonblocking(true).expect("a mode");
@@ -179,14 +179,14 @@ fn a_manager_that_hears_nothing_any_more_keeps_nothing_from_working() {
     ping();
     let begin = Instant::now();
     (0..20).for_each(|_| ping());
-    // It had waited for a second at each beat.
+    // Regression: it waited for a second at each beat.
     assert!(begin.elapsed() < Duration::from_secs(10));
     program.says(&["warning: cannot tell the service manager: "]);
 }
 
-/// ssh may be a part of a service; its ProxyCommand is not.
+/// ssh can be part of a service, but its ProxyCommand isn't.
 #[test]
-fn standard_input_and_output_are_no_service() {
+fn stdio_mode_sends_no_notification() {
     let manager = Manager::at_a_path();
     let gate = Gate::open();
     let mut program = manager
@@ -197,9 +197,9 @@ fn standard_input_and_output_are_no_service() {
     let mut server = gate.grant();
     server.send("x");
     steadily("nothing is told", Duration::from_millis(300), || {
-        manager.has_heard_all()
+        manager.is_silent()
     });
     drop((server, program.stdin()));
     program.finish().expect_code(0);
-    assert!(manager.has_heard_all());
+    assert!(manager.is_silent());
 }

@@ -17,13 +17,13 @@ pub fn request(destination: impl std::fmt::Display) -> String {
     format!("CONNECT {d} HTTP/1.1\r\nHost: {d}\r\n\r\n", d = destination)
 }
 
-/// A client of the embedded proxy with its tunnel granted.
+/// Returns a client of the embedded proxy with its tunnel granted.
 #[track_caller]
 pub fn open(program: &Running, destination: SocketAddr) -> Connection {
     granted(Connection::open(program.proxy()), destination)
 }
 
-/// The same client, once it has asked for its tunnel and got it.
+/// Sends the client's request for a tunnel; returns the client once it is granted.
 #[track_caller]
 pub fn granted(mut client: Connection, destination: impl std::fmt::Display) -> Connection {
     client.send(request(destination));
@@ -33,7 +33,7 @@ pub fn granted(mut client: Connection, destination: impl std::fmt::Display) -> C
 }
 
 #[test]
-fn says_where_it_serves() {
+fn it_prints_its_address() {
     let program = Ptunnel::new().serving().start();
     let line = &program.listening()[0].line;
     assert_eq!(*line, format!("serving proxy on {}", program.proxy()));
@@ -92,7 +92,7 @@ fn grants_and_carries_both_ways() {
 }
 
 #[test]
-fn passes_each_end_on_while_the_other_direction_goes_on() {
+fn each_end_is_passed_on_while_the_other_direction_continues() {
     let program = Ptunnel::new().serving().start();
     let origin = Peer::start(|mut connection| {
         connection.send("that is all");
@@ -114,7 +114,7 @@ fn passes_each_end_on_while_the_other_direction_goes_on() {
 }
 
 #[test]
-fn passes_resets_on() {
+fn resets_are_passed_on() {
     let program = Ptunnel::new().serving().start();
     let origin = Peer::start(|mut connection| {
         connection.expect("now");
@@ -126,7 +126,7 @@ fn passes_resets_on() {
 }
 
 #[test]
-fn bytes_behind_the_request_go_to_the_destination() {
+fn bytes_after_the_request_reach_the_destination() {
     let origin = echo();
     let program = Ptunnel::new().serving().start();
     let mut client = Connection::open(program.proxy());
@@ -140,7 +140,7 @@ fn bytes_behind_the_request_go_to_the_destination() {
 }
 
 #[test]
-fn reads_a_request_that_comes_byte_by_byte() {
+fn a_request_can_arrive_byte_by_byte() {
     let origin = echo();
     let program = Ptunnel::new().serving().start();
     let mut client = Connection::open(program.proxy());
@@ -150,7 +150,7 @@ fn reads_a_request_that_comes_byte_by_byte() {
 }
 
 #[test]
-fn the_old_protocol_and_other_fields_are_fine() {
+fn http_1_0_and_other_fields_are_accepted() {
     let origin = echo();
     let program = Ptunnel::new().serving().start();
     for tail in &[
@@ -180,9 +180,9 @@ fn binds_beyond_loopback_only_with_a_user_or_a_list() {
     }
 }
 
-/// Whoever may use it could use what this machine serves to itself, and ask its cloud for its keys.
+/// Other machines could otherwise use services of this machine, and read the keys of its cloud.
 #[test]
-fn others_do_not_reach_this_machine_or_its_link_through_it() {
+fn other_machines_cannot_reach_this_machine_or_its_link() {
     let origin = echo();
     let port = origin.port();
     let start = |args: &[&str]| {
@@ -232,7 +232,7 @@ fn others_do_not_reach_this_machine_or_its_link_through_it() {
 }
 
 #[test]
-fn clients_that_leave_early_hurt_nobody() {
+fn clients_that_leave_early_do_not_affect_others() {
     let origin = echo();
     let program = Ptunnel::new().serving().start();
     let mut living = open(&program, origin.address());
@@ -249,7 +249,7 @@ fn clients_that_leave_early_hurt_nobody() {
     drop(open(&program, origin.address()));
 }
 
-/// It cost a place and two descriptors until the connect timeout was over.
+/// Regression: it held a permit and two descriptors until the connect timeout was over.
 #[test]
 fn a_client_that_resets_ends_the_dialling() {
     let (hole, origin) = (Blackhole::start(), echo());
@@ -268,9 +268,9 @@ fn a_client_that_resets_ends_the_dialling() {
     open(&program, origin.address());
 }
 
-/// Who has said all waits for the answer.
+/// A client that has sent everything waits for the reply.
 #[test]
-fn a_client_that_ends_is_dialled_for() {
+fn a_client_that_half_closes_is_still_connected() {
     let hole = Blackhole::start();
     let program = Ptunnel::new().serving().args(&["-w", "1"]).start();
     let mut client = Connection::open(program.proxy());
@@ -280,7 +280,7 @@ fn a_client_that_ends_is_dialled_for() {
 }
 
 #[test]
-fn a_tunnel_of_the_same_program_may_go_through_it() {
+fn a_tunnel_of_the_same_program_can_use_it() {
     let origin = echo();
     let port = free_port();
     let proxy = format!("127.0.0.1:{}", port);

@@ -1,4 +1,4 @@
-//! The end of the program: what a signal stops, what it lets finish, and what cuts it short.
+//! The end of the program: what a signal stops, which tunnels can finish, and what cuts them.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::support::{eventually, steadily, sys, Connection, Pattern, Peer, Ptunn
 
 const MIB: u64 = 1 << 20;
 
-/// On a port that no other test had before: a client that belongs to one of them would be counted.
+/// Starts the program on a port that no other test has used: a stray client would be counted.
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())
         .tunnel(&format!("{}:example.org:22", free_port()))
@@ -20,14 +20,14 @@ fn start(gate: &Gate, args: &[&str]) -> Running {
 
 #[track_caller]
 fn stops_listening(program: &Running) {
-    // Not tried out: a client that still came in would be one more to wait for.
+    // Without a connection attempt, which could be accepted and would be one more to wait for.
     eventually("nobody listens any more", || {
         !is_listening(program.address())
     });
 }
 
 #[test]
-fn without_tunnels_a_signal_ends_it_with_0() {
+fn without_tunnels_a_signal_ends_it_with_exit_code_0() {
     for signal in &[sys::SIGTERM, sys::SIGINT] {
         for args in &[&[][..], &["--threads", "3"]] {
             let gate = Gate::open();
@@ -42,7 +42,7 @@ fn without_tunnels_a_signal_ends_it_with_0() {
 }
 
 #[test]
-fn idle_again_it_ends_at_once() {
+fn after_its_tunnels_have_ended_it_ends_at_once() {
     let gate = Gate::open();
     let program = start(&gate, &[]);
     let mut ends = gate.join(&program);
@@ -63,7 +63,7 @@ fn idle_again_it_ends_at_once() {
 }
 
 #[test]
-fn a_transfer_that_is_under_way_finishes() {
+fn a_running_transfer_finishes() {
     for signal in &[sys::SIGTERM, sys::SIGINT] {
         for args in &[&[][..], &["--threads", "2"]] {
             let gate = Gate::open();
@@ -100,7 +100,7 @@ fn a_transfer_that_is_under_way_finishes() {
 }
 
 #[test]
-fn it_ends_as_soon_as_the_last_tunnel_has() {
+fn it_ends_together_with_the_last_tunnel() {
     let gate = Gate::open();
     let mut program = start(&gate, &["--drain-timeout", "50"]);
     let mut first = gate.join(&program);
@@ -143,7 +143,7 @@ fn a_client_whose_tunnel_is_being_opened_still_gets_it() {
 }
 
 #[test]
-fn when_the_drain_time_is_over_it_cuts_what_is_left() {
+fn after_the_drain_timeout_it_cuts_open_tunnels() {
     for args in &[
         &["--drain-timeout", "0.5"][..],
         &["--drain-timeout", "0.5", "--threads", "2"],
@@ -177,7 +177,7 @@ fn when_the_drain_time_is_over_it_cuts_what_is_left() {
 }
 
 #[test]
-fn a_drain_time_of_zero_waits_for_nobody() {
+fn a_drain_timeout_of_zero_cuts_at_once() {
     let gate = Gate::open();
     let program = start(&gate, &["--drain-timeout", "0"]);
     let mut ends = gate.join(&program);
@@ -206,7 +206,7 @@ fn a_second_signal_ends_it_at_once() {
             let mut ends = gate.join(&program);
             ends.check();
             program.signal(*first);
-            // Not after the end: a user who sees nothing sends another.
+            // A second signal counts after this line: a user who sees nothing sends another.
             program.says(&["stopping: 1 connection is open and has 30s"]);
             stops_listening(&program);
             ends.check();
@@ -229,13 +229,13 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn clients_in_the_backlog_are_not_left_waiting() {
+fn clients_in_the_backlog_are_closed() {
     let gate = Gate::open();
     let program = start(&gate, &["--max-connections", "1", "--drain-timeout", "50"]);
     let mut ends = gate.join(&program);
     let mut waiting = program.connect();
     program.signal(sys::SIGTERM);
-    // Nobody will ever accept it.
+    // It will never be accepted.
     waiting.expect_nothing();
     ends.check();
     drop(ends);

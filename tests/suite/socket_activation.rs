@@ -14,8 +14,9 @@ use crate::support::program::{clean_command, Finished};
 use crate::support::temp::free_port;
 use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, TIMEOUT};
 
-/// Binds what stands before `--` as ADDRESS=NAME, and becomes what stands behind it, as systemd
-/// would: with LISTEN_FDS, and in LISTEN_PID its own number, or another's if OTHERS is set.
+/// Binds the sockets that are given as ADDRESS=NAME before `--`, and executes the command after it,
+/// as systemd would: with LISTEN_FDS, and with its own process id in LISTEN_PID, or another one if
+/// OTHERS is set.
 const LAUNCHER: &str = "
 import fcntl, os, socket, sys
 end = sys.argv.index('--')
@@ -49,7 +50,7 @@ os.environ['LISTEN_PID'] = str(os.getppid() if os.environ.get('OTHERS') else os.
 os.execv(sys.argv[end + 1], sys.argv[end + 1:])
 ";
 
-/// The program, started with these sockets.
+/// Starts the program with these sockets.
 pub fn launched(program: Ptunnel, sockets: &[&str]) -> Ptunnel {
     let mut words = vec!["python3", "-c", LAUNCHER];
     words.extend(sockets);
@@ -68,7 +69,7 @@ fn ping(mut client: Connection) {
 }
 
 #[test]
-fn a_tunnel_takes_the_socket_of_its_name_or_number() {
+fn a_tunnel_uses_the_socket_with_its_name_or_number() {
     let proxy = Peer::echoing();
     let (one, two) = (free_port(), free_port());
     let sockets = [
@@ -92,7 +93,7 @@ fn a_tunnel_takes_the_socket_of_its_name_or_number() {
             )
         );
         for (port, host) in &[(one, "a.example:1"), (two, "b.example:2")] {
-            // The one that was passed, and one for each who takes clients.
+            // The inherited descriptor, and one for each thread that accepts clients.
             let socket = listeners(on_loopback(*port))[0];
             assert_eq!(program.process().copies_of(socket), 1 + threads);
             for _ in 0..4 {
@@ -106,7 +107,7 @@ fn a_tunnel_takes_the_socket_of_its_name_or_number() {
 }
 
 #[test]
-fn sockets_that_share_a_name_are_for_one_tunnel() {
+fn sockets_that_share_a_name_serve_one_tunnel() {
     let proxy = Peer::echoing();
     let port = free_port();
     let sockets = [format!("127.0.0.1:{}=a", port), format!("::1:{}=a", port)];
@@ -119,7 +120,7 @@ fn sockets_that_share_a_name_are_for_one_tunnel() {
 }
 
 #[test]
-fn a_unix_socket_may_be_passed_and_stays() {
+fn a_unix_socket_can_be_inherited_and_its_file_stays() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let program = Ptunnel::through(proxy.address()).arg("fd:a:a.example:1");
@@ -142,7 +143,7 @@ fn a_unix_socket_may_be_passed_and_stays() {
     assert!(fs::symlink_metadata(&path).is_ok(), "it is somebody else's");
 }
 
-/// The program must refuse this with exit code 2.
+/// Checks that the program refuses this with exit code 2.
 #[track_caller]
 fn assert_refused(program: Ptunnel, sockets: &[&str], words: &[&str]) {
     let finished: Finished = launched(program, sockets).run();
@@ -154,7 +155,7 @@ fn assert_refused(program: Ptunnel, sockets: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_socket_that_is_not_there_is_named_with_those_that_are() {
+fn a_missing_socket_is_named_with_the_available_ones() {
     let sockets = [format!("127.0.0.1:{}=imap", free_port())];
     let sockets = [&sockets[0][..]];
     let begin = || Ptunnel::through("proxy.example:1");
@@ -170,12 +171,12 @@ fn a_socket_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
-fn a_descriptor_that_takes_no_clients_is_no_socket_for_them() {
+fn a_descriptor_that_does_not_listen_is_refused() {
     let deaf = format!("127.0.0.1:{}=deaf", free_port());
     for (socket, why) in &[
         ("file=deaf", "on non-socket"),
         (&deaf, "no stream socket that listens, as ListenStream="),
-        // Its protocol wasn't available.
+        // Regression: the reason was "Protocol not available".
         ("datagrams=deaf", "no stream socket that listens"),
     ] {
         let program = Ptunnel::through("proxy.example:1").arg("fd:deaf:a.example:1");
@@ -187,9 +188,10 @@ fn a_descriptor_that_takes_no_clients_is_no_socket_for_them() {
     }
 }
 
-/// Its own status page was taken for one: whoever asked for it was served by the tunnel.
+/// Regression: the program's own status page was treated as an inherited socket, and its requests
+/// were served by the tunnel.
 #[test]
-fn what_the_program_opened_itself_was_not_passed() {
+fn own_sockets_are_not_treated_as_inherited() {
     let own = |program: Ptunnel| program.after("export LISTEN_PID=$$ LISTEN_FDS=20");
     let mut opened_itself = 0;
     for number in 3..23 {
@@ -210,7 +212,7 @@ fn what_the_program_opened_itself_was_not_passed() {
 }
 
 #[test]
-fn a_socket_that_nothing_is_for_is_warned_of() {
+fn an_unused_socket_causes_a_warning() {
     let sockets = [
         format!("127.0.0.1:{}=a", free_port()),
         format!("127.0.0.1:{}=b", free_port()),
@@ -221,7 +223,7 @@ fn a_socket_that_nothing_is_for_is_warned_of() {
 }
 
 #[test]
-fn a_dynamic_listener_that_all_could_reach_wants_to_know_for_whom() {
+fn an_exposed_dynamic_listener_needs_a_user_or_allow_from() {
     let socket = || format!("0.0.0.0:{}=socks", free_port());
     let begin = || Ptunnel::through("proxy.example:1").args(&["-D", "fd:socks"]);
     assert_refused(begin(), &[&socket()], &["for everybody", "--allow-from"]);
@@ -333,7 +335,7 @@ fn inetd_hands_over_a_connection_as_stdin_and_stdout() {
     assert_eq!(client.rest(), b"that is all");
 }
 
-/// stdin was the same socket, and kept it open.
+/// Regression: stdin was the same socket, and kept it open.
 #[test]
 fn the_servers_end_reaches_inetds_client_while_it_goes_on() {
     let gate = Gate::open();
@@ -351,9 +353,9 @@ fn the_servers_end_reaches_inetds_client_while_it_goes_on() {
     assert_eq!(server.rest(), b"not quite");
 }
 
-/// It looked like an end, and the destination took what it had got for all there was.
+/// Regression: it looked like an end, and the destination took an incomplete stream for complete.
 #[test]
-fn the_reset_of_inetds_client_resets_the_server() {
+fn a_reset_by_inetds_client_resets_the_server() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address()).args(&["-W", "a.example:1"]);
     let program = program.args(&["--half-close-delay", "0"]);

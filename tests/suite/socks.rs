@@ -6,7 +6,7 @@ use crate::support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
 use crate::support::socks::{Microsocks, SshSocks};
 use crate::support::{closed_address, Connection, Peer, Ptunnel};
 
-/// What goes to and fro, byte by byte, with a client that isn't asked who it is.
+/// The messages, byte by byte, with a proxy that requires no authentication.
 const GREETING: &[u8] = b"\x05\x01\x00";
 const NOBODY: &[u8] = b"\x05\x00";
 const EXAMPLE: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
@@ -16,8 +16,8 @@ fn url(address: SocketAddr) -> String {
     format!("socks5h://{}", address)
 }
 
-/// A SOCKS5 proxy that asks nobody's name, checks that it is asked for example.org:22, and leaves
-/// the answer to the script.
+/// A SOCKS5 proxy that requires no authentication, checks that the request is for example.org:22,
+/// and leaves the reply to the script.
 fn proxy(script: impl Fn(Connection) + Send + Sync + 'static) -> Peer {
     Peer::start(move |mut connection| {
         connection.expect(GREETING);
@@ -54,9 +54,10 @@ fn curl_fetches_from_nginx_through_microsocks_and_openssh() {
     }
 }
 
-/// It waits for the end of a line, and the user waited for the handshake timeout, told nothing.
+/// Regression: an HTTP proxy waits for the end of a line, and the user waited for the handshake
+/// timeout without a message.
 #[test]
-fn an_http_proxy_that_is_named_as_socks_is_suspected() {
+fn an_http_proxy_configured_as_socks_causes_a_warning() {
     let (squid, tinyproxy) = (Squid::start(None), Tinyproxy::start(None));
     for address in &[squid.address(), tinyproxy.address()] {
         for scheme in &["socks5h", "socks4a"] {
@@ -79,9 +80,9 @@ fn an_http_proxy_that_is_named_as_socks_is_suspected() {
     assert!(client.is_quiet());
 }
 
-/// It may be the destination that takes so long.
+/// The destination can be the reason for the delay.
 #[test]
-fn a_proxy_of_socks_that_has_spoken_is_not_suspected() {
+fn a_socks_proxy_that_has_replied_causes_no_warning() {
     let silent = proxy(|mut connection| connection.drain());
     let program = Ptunnel::through(url(silent.address()));
     let finished = program
@@ -94,14 +95,14 @@ fn a_proxy_of_socks_that_has_spoken_is_not_suspected() {
 }
 
 #[test]
-fn the_environments_form_of_gnome_leads_through_microsocks() {
+fn gnomes_socks_url_in_the_environment_works_with_microsocks() {
     let (nginx, proxy) = (Nginx::start(), Microsocks::start(None));
     let all_proxy = format!("socks://{}/", proxy.address());
     fetch(Ptunnel::new().env("all_proxy", all_proxy), &nginx);
 }
 
 #[test]
-fn microsocks_takes_our_credentials() {
+fn microsocks_accepts_credentials() {
     let nginx = Nginx::start();
     let proxy = Microsocks::start(Some(("joe", "p:w d%")));
     let program = Ptunnel::through(url(proxy.address()))
@@ -115,7 +116,7 @@ fn microsocks_takes_our_credentials() {
 }
 
 #[test]
-fn wrong_credentials_and_none_end_with_4() {
+fn wrong_or_missing_credentials_end_with_exit_code_4() {
     let proxy = Microsocks::start(Some(("joe", "hunter2")));
     for (user, remedy) in &[
         ("", "it wants credentials: give --user"),
@@ -134,7 +135,7 @@ fn wrong_credentials_and_none_end_with_4() {
 }
 
 #[test]
-fn a_refusal_is_told_with_its_reason_and_ends_with_3() {
+fn a_refusal_has_its_reason_and_exit_code_3() {
     let proxy = Microsocks::start(None);
     let dead = closed_address();
     let finished = Ptunnel::through(url(proxy.address()))
@@ -153,9 +154,9 @@ fn a_refusal_is_told_with_its_reason_and_ends_with_3() {
     );
 }
 
-/// A proxy that says no is believed, in this protocol as in the other one.
+/// A refusal is final in this protocol, too.
 #[test]
-fn after_a_refusal_no_other_proxy_is_asked() {
+fn no_other_proxy_is_tried_after_a_refusal() {
     let second = Peer::echoing();
     let first = proxy(|mut connection| {
         connection.send(b"\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00");
@@ -171,7 +172,7 @@ fn after_a_refusal_no_other_proxy_is_asked() {
 }
 
 #[test]
-fn socks5_resolves_names_here_and_socks5h_leaves_that_to_the_proxy() {
+fn socks5_resolves_names_locally_and_socks5h_at_the_proxy() {
     let cases: &[(&str, &[u8])] = &[
         ("socks5", b"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x16"),
         ("socks5h", b"\x05\x01\x00\x03\x09localhost\x00\x16"),
@@ -193,7 +194,7 @@ fn socks5_resolves_names_here_and_socks5h_leaves_that_to_the_proxy() {
         client.send("hello");
         client.expect("hello");
     }
-    // It isn't asked for what it couldn't be told.
+    // The proxy gets no request for an unresolved name.
     let peer = Peer::start(drop);
     let finished = Ptunnel::through(format!("socks5://{}", peer.address()))
         .args(&["-W", "nowhere.invalid:22"])
@@ -204,9 +205,9 @@ fn socks5_resolves_names_here_and_socks5h_leaves_that_to_the_proxy() {
     assert_eq!(peer.accepted(), 0);
 }
 
-/// It hasn't been asked: it is neither gone round nor left aside for the next client.
+/// The proxy got no request, so it is neither bypassed nor avoided for the next client.
 #[test]
-fn a_name_that_is_not_found_here_says_nothing_of_the_proxy() {
+fn an_unknown_name_does_not_count_against_the_proxy() {
     let first = Peer::start(|mut connection| {
         connection.expect(GREETING);
         connection.send(NOBODY);
@@ -237,7 +238,7 @@ fn a_name_that_is_not_found_here_says_nothing_of_the_proxy() {
 }
 
 #[test]
-fn replies_may_be_cut_anywhere_and_what_comes_behind_the_last_is_kept() {
+fn replies_can_be_split_anywhere_and_later_bytes_are_kept() {
     let bytewise = Peer::start(|mut connection| {
         connection.expect(GREETING);
         connection.send_bytewise(NOBODY);
@@ -249,7 +250,7 @@ fn replies_may_be_cut_anywhere_and_what_comes_behind_the_last_is_kept() {
         connection.send([GRANTED, b"SSH-2.0-x\r\n"].concat());
         connection.echo();
     });
-    // The address at its end may be a name.
+    // The address at the end of the reply can be a name.
     let named = proxy(|mut connection| {
         connection.send(b"\x05\x00\x00\x03\x03abc\x00\x50SSH-2.0-x\r\n");
         connection.echo();
@@ -268,7 +269,7 @@ fn replies_may_be_cut_anywhere_and_what_comes_behind_the_last_is_kept() {
 }
 
 #[test]
-fn what_is_no_socks5_is_told() {
+fn other_protocols_are_reported() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -295,7 +296,7 @@ fn what_is_no_socks5_is_told() {
 }
 
 #[test]
-fn a_proxy_that_stops_within_the_talk_has_the_handshake_timeout() {
+fn an_incomplete_reply_ends_with_the_handshake_timeout() {
     let peer = proxy(|mut connection| {
         connection.send(&GRANTED[..4]);
         connection.drain();
@@ -309,7 +310,7 @@ fn a_proxy_that_stops_within_the_talk_has_the_handshake_timeout() {
 }
 
 #[test]
-fn what_only_http_proxies_are_told_is_warned_of() {
+fn options_for_http_proxies_cause_a_warning() {
     let peer = Microsocks::start(None);
     let program = Ptunnel::through(url(peer.address()))
         .args(&["-H", "X-Tag: 1", "--proxy-auth", "digest"])

@@ -17,7 +17,7 @@ fn url(address: SocketAddr) -> String {
     format!("socks4a://{}", address)
 }
 
-/// A SOCKS4A proxy that checks that it is asked for example.org:22, and leaves the answer to the
+/// A SOCKS4A proxy that checks that the request is for example.org:22, and leaves the reply to the
 /// script.
 pub fn proxy(script: impl Fn(Connection) + Send + Sync + 'static) -> Peer {
     asked_for(EXAMPLE, script)
@@ -45,7 +45,7 @@ fn curl_fetches_from_nginx_through_openssh() {
             fetch(Ptunnel::new().env("all_proxy", &url), &nginx);
         }
     }
-    // It looks names up, and takes an address in letters for one.
+    // It looks up names, and accepts the text of an address as one.
     let greets = |address| {
         Peer::accept_from(listener_on(address, 0), |mut connection| {
             connection.send("hello")
@@ -61,9 +61,9 @@ fn curl_fetches_from_nginx_through_openssh() {
     }
 }
 
-/// Byte by byte: it is the same client to the proxy.
+/// Byte by byte: the proxy can't distinguish the two clients.
 #[test]
-fn asks_as_curl_asks() {
+fn requests_equal_curls() {
     let cases: &[(&str, &str, &str, &[u8])] = &[
         (
             "--socks4a",
@@ -105,7 +105,7 @@ fn asks_as_curl_asks() {
 }
 
 #[test]
-fn the_user_goes_along_and_no_password() {
+fn the_user_is_sent_without_a_password() {
     let peer = asked_for(
         b"\x04\x01\x00\x16\x00\x00\x00\x01joe\x00example.org\x00",
         granting,
@@ -118,7 +118,7 @@ fn the_user_goes_along_and_no_password() {
     let mut client = program.connect();
     client.send("hello");
     client.expect("hello");
-    // Nobody is asked for one.
+    // No password is requested.
     program = Ptunnel::through(format!("socks4a://joe@{}", peer.address()))
         .to("example.org:22")
         .start();
@@ -127,9 +127,9 @@ fn the_user_goes_along_and_no_password() {
     client.expect("hello");
 }
 
-/// It would be left out in silence.
+/// Otherwise it would be ignored silently.
 #[test]
-fn a_password_in_the_url_is_refused_and_another_one_warned_of() {
+fn a_password_in_the_url_is_refused_and_others_cause_a_warning() {
     for scheme in &["socks4", "socks4a"] {
         let url = format!("{}://joe:hunter2@proxy.example", scheme);
         let by_option = Ptunnel::through(&url).to("example.org:22").run();
@@ -152,7 +152,7 @@ fn a_password_in_the_url_is_refused_and_another_one_warned_of() {
 }
 
 #[test]
-fn a_refusal_is_told_with_what_to_try() {
+fn a_refusal_has_advice() {
     let cases: &[(u8, i32, &str)] = &[
         (91, 3, "request rejected or failed (SOCKS reply 91): if it"),
         (
@@ -187,9 +187,9 @@ fn a_refusal_is_told_with_what_to_try() {
     }
 }
 
-/// A proxy that says no is believed.
+/// A refusal is final.
 #[test]
-fn after_a_refusal_no_other_proxy_is_asked() {
+fn no_other_proxy_is_tried_after_a_refusal() {
     let second = Peer::echoing();
     let first = proxy(|mut connection| {
         connection.send(b"\x00\x5b\x00\x00\x00\x00\x00\x00");
@@ -205,7 +205,7 @@ fn after_a_refusal_no_other_proxy_is_asked() {
 }
 
 #[test]
-fn socks4_resolves_names_here_and_asks_for_ipv4_alone() {
+fn socks4_resolves_names_locally_and_uses_only_ipv4() {
     let folder = TempDir::new();
     folder.file(
         "hosts",
@@ -219,7 +219,8 @@ fn socks4_resolves_names_here_and_asks_for_ipv4_alone() {
         .to("six.test:22")
         .to("[::1]:22");
     let program = with_hosts(program, &folder).start();
-    // It hasn't been asked for the others: it is neither gone round nor left aside for the next.
+    // The proxy got no request for the other names, so it is neither bypassed nor avoided for the
+    // next client.
     for (place, accepted) in &[(0, (1, 0)), (1, (1, 1)), (2, (1, 2)), (0, (2, 2))] {
         let mut client = program.connect_to(*place);
         client.send("hello");
@@ -244,9 +245,9 @@ fn socks4_resolves_names_here_and_asks_for_ipv4_alone() {
     );
 }
 
-/// It was refused for want of an IPv4 address, and is one in other letters.
+/// Regression: it was refused for lack of an IPv4 address, though it is one in another notation.
 #[test]
-fn an_ipv4_mapped_destination_is_asked_for_as_ipv4() {
+fn an_ipv4_mapped_destination_is_requested_as_ipv4() {
     let ssh = SshSocks::start();
     let greeting = Peer::accept_from(listener_on("127.0.0.1", 0), |mut connection| {
         connection.send("hello")
@@ -266,7 +267,7 @@ fn an_ipv4_mapped_destination_is_asked_for_as_ipv4() {
 }
 
 #[test]
-fn a_reply_may_be_cut_anywhere_and_what_comes_behind_it_is_kept() {
+fn a_reply_can_be_split_anywhere_and_later_bytes_are_kept() {
     let bytewise = proxy(|mut connection| {
         connection.send_bytewise([GRANTED, b"SSH-2.0-x\r\n"].concat());
         connection.echo();
@@ -289,7 +290,7 @@ fn a_reply_may_be_cut_anywhere_and_what_comes_behind_it_is_kept() {
 }
 
 #[test]
-fn what_is_no_socks4_is_told() {
+fn other_protocols_are_reported() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -326,7 +327,7 @@ fn what_is_no_socks4_is_told() {
 }
 
 #[test]
-fn a_proxy_that_stops_within_its_reply_has_the_handshake_timeout() {
+fn an_incomplete_reply_ends_with_the_handshake_timeout() {
     let peer = proxy(|mut connection| {
         connection.send(&GRANTED[..4]);
         connection.drain();

@@ -12,13 +12,13 @@ use crate::support::{Finished, Pattern, Peer, Ptunnel, Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 
-/// The end of input is passed on at once: `half_close` has the tests of what holds it back.
+/// Returns the program with the end of input passed on at once: `half_close` tests the delay.
 fn through(gate: &Gate) -> Ptunnel {
     Ptunnel::through(gate.address()).args(&["-W", "example.org:22", "--half-close-delay", "0"])
 }
 
 #[test]
-fn takes_the_destination_in_one_word_or_two() {
+fn the_destination_can_be_one_or_two_arguments() {
     for words in &[
         &["-W", "example.org:22"][..],
         &["-W", "example.org", "22"],
@@ -42,7 +42,7 @@ fn takes_the_destination_in_one_word_or_two() {
 }
 
 #[test]
-fn takes_ipv6_in_one_word_or_two() {
+fn ipv6_can_be_one_or_two_arguments() {
     for words in &[
         &["-W", "[2001:db8::1]:22"][..],
         &["-W", "2001:db8::1", "22"],
@@ -62,7 +62,7 @@ fn takes_ipv6_in_one_word_or_two() {
 }
 
 #[test]
-fn the_servers_greeting_comes_out_first() {
+fn the_servers_greeting_is_output_first() {
     let gate = Gate::open();
     let mut program = through(&gate).spawn();
     let mut server = gate.accept();
@@ -82,7 +82,7 @@ fn the_servers_greeting_comes_out_first() {
 }
 
 #[test]
-fn reads_no_input_before_the_tunnel_stands_that_it_would_lose() {
+fn no_input_is_lost_before_the_tunnel_is_open() {
     let gate = Gate::open();
     let mut program = through(&gate).spawn();
     let mut input = program.stdin();
@@ -103,7 +103,7 @@ fn reads_no_input_before_the_tunnel_stands_that_it_would_lose() {
 }
 
 #[test]
-fn the_end_of_input_is_passed_on_and_the_output_still_drained() {
+fn the_end_of_input_is_passed_on_and_the_output_continues() {
     let gate = Gate::open();
     let running = through(&gate).spawn();
     let serving = thread::spawn(move || {
@@ -158,7 +158,7 @@ fn carries_bulk_both_ways_at_once() {
 }
 
 #[test]
-fn input_and_output_may_be_files() {
+fn input_and_output_can_be_files() {
     let folder = TempDir::new();
     let input = folder.file("in", Pattern::new(4).take(MIB as usize));
     let output = folder.at("out");
@@ -172,7 +172,8 @@ fn input_and_output_may_be_files() {
     Pattern::new(4).read_all(&mut std::fs::File::open(output).unwrap(), MIB);
 }
 
-/// Starts the program with this change to its streams, which whoever shares them may have made.
+/// Starts the program with this change to its streams, as another process that shares them could
+/// make it.
 fn started_after(program: Ptunnel, change: &str) -> Running {
     let become_it = format!(
         "import os, sys; {}; os.execv(sys.argv[1], sys.argv[1:])",
@@ -181,9 +182,10 @@ fn started_after(program: Ptunnel, change: &str) -> Running {
     program.started_by(&["python3", "-c", &become_it]).spawn()
 }
 
-/// It was taken for an end at the first wait: what came later was lost, with exit code 0.
+/// Regression: a read that would block was treated as an end, and later input was lost, with exit
+/// code 0.
 #[test]
-fn input_and_output_may_be_non_blocking() {
+fn input_and_output_can_be_non_blocking() {
     let gate = Gate::open();
     let change = "os.set_blocking(0, False); os.set_blocking(1, False)";
     let mut program = started_after(through(&gate), change);
@@ -201,7 +203,7 @@ fn input_and_output_may_be_non_blocking() {
     server.expect_end();
     let mut output = program.stdout();
     let writing = thread::spawn(move || Pattern::new(6).write(&mut server, 3 * MIB).unwrap());
-    // More than a pipe holds: it waits for room.
+    // More bytes than a pipe holds, so the program waits for room.
     let at_work = || !program.has_ended();
     steadily("at work", Duration::from_millis(300), at_work);
     Pattern::new(6).read_all(&mut output, 3 * MIB);
@@ -214,7 +216,7 @@ fn input_and_output_may_be_non_blocking() {
 #[test]
 fn an_input_that_cannot_be_read_resets_the_destination() {
     let gate = Gate::open();
-    // The first read waits, and the one after that fails: a terminal or a socket can do so, too.
+    // The first read waits, and the second fails, as can happen with a terminal or a socket.
     let folder = TempDir::new();
     let library = parts::preloadable(&folder, FAILING_READ);
     let mut program = through(&gate).env("LD_PRELOAD", &library[..]).spawn();
@@ -260,7 +262,7 @@ ssize_t read(int fd, void *bytes, size_t most) {
 ";
 
 #[test]
-fn an_input_that_is_no_stream_is_a_failure_at_once() {
+fn an_unreadable_input_fails_at_once() {
     let gate = Gate::open();
     let finished = through(&gate).after("exec </").run();
     assert_failed(
@@ -270,9 +272,9 @@ fn an_input_that_is_no_stream_is_a_failure_at_once() {
     );
 }
 
-/// Ctrl-C in a session belongs to what runs in it (proxytunnel#61).
+/// Ctrl-C in a session is for the programs in it (proxytunnel#61).
 #[test]
-fn leaves_sigint_to_the_session() {
+fn sigint_is_ignored() {
     let gate = Gate::open();
     let mut program = through(&gate).spawn();
     let mut server = gate.grant();
@@ -290,7 +292,7 @@ fn leaves_sigint_to_the_session() {
 }
 
 #[test]
-fn leaves_sigint_alone_before_the_tunnel_stands() {
+fn sigint_is_ignored_before_the_tunnel_is_open() {
     let gate = Gate::open();
     let program = through(&gate).spawn();
     let mut server = gate.accept();
@@ -331,7 +333,7 @@ fn a_reader_that_leaves_ends_the_session() {
     eventually("the program ends", || program.has_ended());
 }
 
-/// What one line on stderr says, with nothing on stdout.
+/// Checks for one line on stderr with these words, and nothing on stdout.
 #[track_caller]
 fn assert_failed(finished: &Finished, code: i32, words: &[&str]) {
     finished.expect_code(code);
@@ -348,7 +350,7 @@ fn assert_failed(finished: &Finished, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn the_exit_code_tells_what_went_wrong() {
+fn the_exit_code_shows_the_kind_of_failure() {
     let run = |proxy: &str| {
         Ptunnel::through(proxy)
             .args(&["-W", "example.org:22"])
@@ -387,7 +389,7 @@ fn a_connection_that_breaks_midway_is_a_failure() {
 }
 
 #[test]
-fn says_nothing_on_stdout_of_its_own() {
+fn stdout_has_only_the_tunnels_bytes() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address()).args(&[
         "-W",
@@ -401,7 +403,7 @@ fn says_nothing_on_stdout_of_its_own() {
     assert_eq!(finished.text(), "hello");
 }
 
-/// ssh through this program, through an embedded proxy, to a real sshd.
+/// ssh through this program and an embedded proxy, to a real sshd.
 struct Session {
     sshd: Sshd,
     proxy: Running,

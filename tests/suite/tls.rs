@@ -1,5 +1,5 @@
-//! TLS to the proxy: with stunnel and nginx in front of squid and of scripted peers, whose
-//! certificates are made for each test.
+//! TLS to the proxy: stunnel and nginx in front of squid and of scripted peers, with certificates
+//! made for each test.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,16 +12,17 @@ use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, T
 
 const MIB: u64 = 1 << 20;
 
-/// The names under which the proxies of these tests are reached.
+/// The names in the certificates of these tests' proxies.
 const RIGHT: &str = "DNS:localhost,IP:127.0.0.1";
 
-/// A program whose proxy is spoken to in TLS, and whom it trusts.
+/// Returns the program with a proxy that is reached over TLS, and the authority that it trusts.
 fn through(address: SocketAddr, authority: &Authority) -> Ptunnel {
     Ptunnel::through(format!("https://{}", address))
         .args(&["--proxy-cacert", &authority.certificate()])
 }
 
-/// What is said when the tunnel can't be opened: one line, and the exit code of the network.
+/// Checks that the tunnel can't be opened: with one line, which it returns, and the exit code for
+/// the network.
 #[track_caller]
 fn refused(program: Ptunnel) -> String {
     let finished: Finished = program.args(&["-W", "example.org:22"]).run();
@@ -37,8 +38,9 @@ pub(super) fn assert_said(text: &str, all: &[&str]) {
     }
 }
 
-/// Sends and checks so many bytes each way at once; the ends go last, when all has arrived: once
-/// both sides of it have ended (POLLHUP), stunnel doesn't read what is left from its server.
+/// Sends and checks `bytes` bytes in each direction at once. The ends are sent last, after
+/// everything has arrived: once both of its sides have ended (POLLHUP), stunnel doesn't read the
+/// rest from its server.
 pub(super) fn both_ways(mut client: Connection, bytes: u64) {
     let mut writer = client.handle();
     let writing = thread::spawn(move || {
@@ -52,7 +54,7 @@ pub(super) fn both_ways(mut client: Connection, bytes: u64) {
     client.expect_end();
 }
 
-/// The other side of that.
+/// The peer of `both_ways`.
 pub(super) fn bulk_peer(bytes: u64) -> Peer {
     Peer::granting(move |connection| {
         let mut reader = connection.handle();
@@ -61,7 +63,7 @@ pub(super) fn bulk_peer(bytes: u64) -> Peer {
         Pattern::new(2)
             .write(&mut writer, bytes)
             .expect("all is taken");
-        // Only now: the client leaves at our end, and takes the servers between us along.
+        // Only now: the client closes its end, and the servers in between close with it.
         reading.join().expect("all arrives");
         writer.finish_sending();
     })
@@ -104,7 +106,7 @@ fn curl_fetches_from_nginx_through_squid_behind_nginx() {
 }
 
 #[test]
-fn squid_behind_stunnel_takes_credentials_that_are_not_shown() {
+fn squid_behind_stunnel_accepts_credentials_that_are_not_shown() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let identity = authority.issue("proxy", RIGHT);
     for squid in &[
@@ -124,9 +126,9 @@ fn squid_behind_stunnel_takes_credentials_that_are_not_shown() {
     }
 }
 
-/// Its second connection is in TLS as the first was.
+/// Its second connection uses TLS, too.
 #[test]
-fn a_proxy_that_closes_after_its_challenge_is_asked_anew_in_tls() {
+fn a_proxy_that_closes_after_its_challenge_is_reached_again_with_tls() {
     let authority = Authority::new();
     let peer = Peer::closing_at_its_challenge();
     let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
@@ -145,7 +147,7 @@ fn a_proxy_that_closes_after_its_challenge_is_asked_anew_in_tls() {
 }
 
 #[test]
-fn the_environment_names_it_too() {
+fn the_proxy_can_be_in_the_environment() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
@@ -160,7 +162,7 @@ fn the_environment_names_it_too() {
         client.send("hello");
         client.expect("hello");
     }
-    // Without the option it is the system's trust that counts, wherever OpenSSL looks for that.
+    // Without the option the system's CAs are trusted, in OpenSSL's default paths.
     let program = Ptunnel::through(&url)
         .env("SSL_CERT_FILE", authority.certificate())
         .to("example.org:22")
@@ -170,10 +172,10 @@ fn the_environment_names_it_too() {
     client.expect("hello");
 }
 
-/// The reply and what follows it in the same record: less than one read of the exchange takes,
-/// and more. What OpenSSL has decrypted already no event tells of.
+/// The reply and the bytes after it in the same record: less than one read of the negotiation
+/// takes, and more. No event reports bytes that OpenSSL has decrypted already.
 #[test]
-fn keeps_what_arrives_in_the_replys_own_record() {
+fn bytes_in_the_replys_tls_record_are_kept() {
     let authority = Authority::new();
     for size in &[11, 1_900, 3_000, 15_000] {
         let size = *size;
@@ -194,9 +196,9 @@ fn keeps_what_arrives_in_the_replys_own_record() {
     }
 }
 
-/// One answer a question: a byte that waits for an event which never comes stops it.
+/// One reply per request: a byte that waits for an event that never arrives would stop it.
 #[test]
-fn small_messages_of_all_sizes_go_to_and_fro() {
+fn small_messages_of_all_sizes_are_exchanged() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
@@ -216,7 +218,7 @@ fn small_messages_of_all_sizes_go_to_and_fro() {
 }
 
 #[test]
-fn a_half_close_goes_through_and_the_answer_still_comes() {
+fn a_half_close_is_passed_on_and_the_reply_arrives() {
     let authority = Authority::new();
     let peer = Peer::granting(|mut connection| {
         let asked = connection.rest();
@@ -235,7 +237,7 @@ fn a_half_close_goes_through_and_the_answer_still_comes() {
 }
 
 #[test]
-fn the_far_ends_half_close_comes_through_and_it_still_listens() {
+fn a_half_close_by_the_destination_leaves_the_upload_open() {
     let authority = Authority::new();
     let peer = Peer::granting(|mut connection| {
         connection.send("said all");
@@ -254,8 +256,8 @@ fn the_far_ends_half_close_comes_through_and_it_still_listens() {
     program.says(&["9 bytes up, 8 down", "closed by both sides"]);
 }
 
-/// A relay of bytes in front of `address`, which ends the connection to its client once `count`
-/// bytes came from behind: by FIN and nothing else, or by a reset.
+/// A relay in front of `address` that ends the connection to its client after `count` bytes from
+/// `address`: by FIN alone, or by a reset.
 pub(super) fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> Peer {
     Peer::start(move |connection| {
         let mut behind = TcpStream::connect(address).expect("a connection");
@@ -292,8 +294,8 @@ pub(super) fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> P
     })
 }
 
-/// What comes by the proxy ends as its connection to the destination did, for all that is known: by
-/// a reset, or in order. TLS with the proxy says nothing of that.
+/// The end of a tunnel through the proxy is as the end of the connection: a reset, or an orderly
+/// end. TLS with the proxy gives no other information.
 #[test]
 fn an_end_without_close_notify_is_an_end_and_a_reset_is_a_reset() {
     let authority = Authority::new();
@@ -319,7 +321,7 @@ fn an_end_without_close_notify_is_an_end_and_a_reset_is_a_reset() {
 }
 
 #[test]
-fn the_certificate_is_for_the_name_that_was_given() {
+fn the_certificate_must_match_the_given_name() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let cases: &[(&str, &str, &str)] = &[
@@ -397,12 +399,12 @@ fn a_certificate_that_can_not_be_verified_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_self_signed_certificate_that_is_given_is_trusted() {
+fn a_given_self_signed_certificate_is_trusted() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     for identity in &[
         authority.self_signed("self", "/CN=x", RIGHT),
-        // One of a CA may be pinned as well, without that CA.
+        // A certificate of a CA can be trusted directly, too, without that CA.
         authority.issue("leaf", RIGHT),
     ] {
         let stunnel = Stunnel::start(identity, peer.address());
@@ -417,7 +419,7 @@ fn a_self_signed_certificate_that_is_given_is_trusted() {
 }
 
 #[test]
-fn an_insecure_connection_is_warned_of_each_time() {
+fn an_insecure_connection_warns_each_time() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let identity = authority.self_signed("self", "/CN=x", "DNS:other.test");
@@ -439,7 +441,7 @@ fn an_insecure_connection_is_warned_of_each_time() {
             warnings.count() == times
         });
     }
-    // Each of its faults, once.
+    // Each fault of the certificate, once.
     let told = program.stderr();
     let first = told.lines().next().unwrap_or_default();
     let faults =
@@ -458,7 +460,7 @@ fn an_insecure_connection_is_warned_of_each_time() {
 }
 
 #[test]
-fn a_proxy_that_asks_for_our_certificate_gets_it_or_is_told_of() {
+fn a_requested_client_certificate_is_sent_or_reported() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let right = authority.issue("us", "");
@@ -536,7 +538,7 @@ fn both_ways_small(client: &mut Connection) {
 }
 
 #[test]
-fn a_proxy_that_does_not_speak_tls_is_told_from_one_that_does() {
+fn a_proxy_without_tls_is_recognized() {
     let authority = Authority::new();
     let plain = Peer::start(|mut connection| {
         let _ = connection.try_send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -570,7 +572,7 @@ fn a_handshake_that_hangs_ends_with_the_handshake_timeout() {
 }
 
 #[test]
-fn the_next_proxy_is_asked_and_nobody_goes_round_one_that_was_reached() {
+fn the_next_proxy_is_tried_and_a_reached_one_is_not_bypassed() {
     let authority = Authority::new();
     let peer = Peer::echoing();
     let (wrong, right) = (
@@ -596,7 +598,7 @@ fn the_next_proxy_is_asked_and_nobody_goes_round_one_that_was_reached() {
 }
 
 #[test]
-fn files_that_are_no_use_end_it_with_2() {
+fn unusable_files_end_with_exit_code_2() {
     let authority = Authority::new();
     let folder = TempDir::new();
     let (ours, other) = (authority.issue("ours", ""), authority.issue("other", ""));
@@ -653,7 +655,7 @@ fn files_that_are_no_use_end_it_with_2() {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_warned_of() {
+fn a_key_that_others_can_read_causes_a_warning() {
     let authority = Authority::new();
     let ours = authority.issue("ours", "");
     let folder = TempDir::new();
@@ -665,18 +667,18 @@ fn a_key_that_others_can_read_is_warned_of() {
     program.says(&["warning", "others can read the key", &key]);
 }
 
-/// A frame of HTTP/2 without settings, as its servers begin.
+/// An HTTP/2 frame with empty settings, with which servers begin.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// Such a proxy was said to have closed the connection, or to be silent.
+/// Regression: such a proxy was reported as having closed the connection, or as silent.
 #[test]
-fn a_proxy_of_http2_alone_is_told_as_such() {
+fn a_proxy_that_speaks_only_http2_is_recognized() {
     let authority = Authority::new();
     let identity = authority.issue("proxy", RIGHT);
     let strict = Reverser::start_with(&identity, &["-alpn", "h2"]);
     let said = refused(through(strict.address(), &authority));
     assert_said(&said, &["no TLS with proxy", "HTTP/2 alone"]);
-    // One that doesn't look at ALPN, and one in the clear.
+    // A server that ignores ALPN, and one without TLS.
     let plain = Peer::start(|mut connection| {
         let _ = connection.try_send(SETTINGS);
         connection.drain();
@@ -692,11 +694,11 @@ fn a_proxy_of_http2_alone_is_told_as_such() {
 }
 
 #[test]
-fn a_proxy_that_speaks_http2_as_well_is_asked_in_http1() {
+fn a_proxy_that_also_speaks_http2_gets_http1() {
     let authority = Authority::new();
     let identity = authority.issue("proxy", RIGHT);
     let both = Reverser::start_with(&identity, &["-alpn", "h2,http/1.1"]);
-    // It reverses the lines of the request, which is no reply, but one in TLS.
+    // It reverses the lines of the request, which is no valid reply, but TLS works.
     let said = refused(through(both.address(), &authority));
     assert_said(&said, &["sent no valid reply: not HTTP/1"]);
 }

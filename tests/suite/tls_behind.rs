@@ -12,25 +12,25 @@ use crate::tls::{assert_said, both_ways, torn_after};
 
 const MIB: u64 = 1 << 20;
 
-/// The names under which the destinations of these tests are reached.
+/// The names in the certificates of these tests' destinations.
 const RIGHT: &str = "DNS:localhost,IP:127.0.0.1";
 
-/// How a destination in TLS is written.
+/// Returns the URL of a destination with TLS.
 fn tls(address: SocketAddr) -> String {
     format!("tls://{}", address)
 }
 
-/// A program that trusts this authority for its destinations.
+/// Returns the program, with this authority trusted for its destinations.
 fn through(proxy: SocketAddr, authority: &Authority) -> Ptunnel {
     Ptunnel::through(proxy).args(&["--cacert", &authority.certificate()])
 }
 
-/// A server that sends everything back, until its client ends.
+/// Returns a server that sends everything back, until its client ends.
 fn echo() -> Peer {
     Peer::start(|mut connection| connection.echo())
 }
 
-/// Fetches both files of the origin in the clear, as far as curl can tell.
+/// Fetches both files of the origin with curl, over plain HTTP.
 #[track_caller]
 fn fetch(program: Ptunnel, nginx: &Nginx) {
     let trust = nginx.certificate();
@@ -51,14 +51,14 @@ fn says_hello(client: &mut Connection) {
 }
 
 #[test]
-fn curl_that_knows_no_tls_fetches_from_nginx_through_squid() {
+fn curl_without_tls_fetches_from_nginx_through_squid() {
     let (nginx, squid) = (Nginx::start(), Squid::start(None));
     fetch(Ptunnel::through(squid.address()), &nginx);
 }
 
-/// Nobody asked the proxy, and the handshake is made all the same.
+/// The handshake takes place without a proxy, too.
 #[test]
-fn where_no_proxy_is_used_it_is_spoken_directly() {
+fn tls_works_on_a_direct_connection() {
     let nginx = Nginx::start();
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address());
@@ -77,7 +77,7 @@ fn where_no_proxy_is_used_it_is_spoken_directly() {
 }
 
 #[test]
-fn both_proxies_of_a_chain_and_the_destination_speak_tls_at_once() {
+fn a_chain_and_the_destination_can_all_use_tls() {
     let (nginx, authority) = (Nginx::start(), Authority::new());
     let identity = authority.issue("proxy", RIGHT);
     let squid = Squid::start(None);
@@ -100,7 +100,7 @@ fn carries_64_mib_both_ways_and_both_ends() {
         Pattern::new(2)
             .write(&mut writer, 64 * MIB)
             .expect("all is taken");
-        // Only now: the client leaves at our end, and takes the servers between us along.
+        // Only now: the client closes its end, and the servers in between close with it.
         reading.join().expect("all arrives");
         writer.finish_sending();
     });
@@ -120,7 +120,7 @@ fn carries_64_mib_both_ways_and_both_ends() {
 }
 
 #[test]
-fn a_half_close_goes_through_in_either_direction() {
+fn a_half_close_is_passed_on_in_either_direction() {
     let authority = Authority::new();
     let identity = authority.issue("origin", RIGHT);
     let squid = Squid::start(None);
@@ -175,7 +175,7 @@ fn an_end_without_close_notify_is_a_reset() {
 }
 
 #[test]
-fn stdin_and_stdout_talk_to_openssls_own_server() {
+fn stdio_mode_works_with_openssls_own_server() {
     let authority = Authority::new();
     let reverser = Reverser::start(&authority.issue("origin", RIGHT));
     let squid = Squid::start(None);
@@ -191,8 +191,8 @@ fn stdin_and_stdout_talk_to_openssls_own_server() {
     }
 }
 
-/// What is said when there is no TLS with the destination: one line, the exit code of the network,
-/// and nothing of the proxy, which did its part.
+/// Checks the error when there is no TLS with the destination: one line, the exit code for the
+/// network, and no word about the proxy, which didn't fail.
 #[track_caller]
 fn refused(program: Ptunnel, destination: SocketAddr, reason: &str) {
     let finished = program.args(&["-W", &tls(destination)]).run();
@@ -204,7 +204,7 @@ fn refused(program: Ptunnel, destination: SocketAddr, reason: &str) {
 }
 
 #[test]
-fn who_can_not_be_verified_is_refused_with_the_reason() {
+fn an_unverified_certificate_is_refused_with_the_reason() {
     let (authority, other) = (Authority::new(), Authority::new());
     let (origin, squid) = (echo(), Squid::start(None));
     let cases: &[(Identity, &str)] = &[
@@ -237,7 +237,7 @@ fn who_can_not_be_verified_is_refused_with_the_reason() {
     assert_eq!(origin.accepted(), 0, "not a byte was for it");
 }
 
-/// The name that is told and verified is the destination's, whichever address the way has.
+/// The name that is sent and verified is the destination's, whatever the address of the connection.
 #[test]
 fn a_name_is_verified_as_a_name() {
     let authority = Authority::new();
@@ -252,9 +252,9 @@ fn a_name_is_verified_as_a_name() {
     refused(program, stunnel.address(), reason);
 }
 
-/// A destination that goes wrong within its handshake: how, and what is said of it.
+/// Destinations that fail during the handshake, each with the error.
 fn faults() -> Vec<(Peer, &'static str)> {
-    let hello = 5; // as much of the client's as shows that it has come
+    let hello = 5; // a part of the client's hello
     vec![
         (
             Peer::start(|mut connection| {
@@ -295,10 +295,10 @@ fn a_handshake_that_fails_is_the_destinations_failure() {
     }
 }
 
-/// A proxy that connected us to a broken server was left aside for half a minute, and the next one
-/// had to connect to it, too.
+/// Regression: a proxy that had connected to a broken server was avoided for half a minute, and the
+/// next one had to connect to it, too.
 #[test]
-fn no_proxy_has_failed_by_it_and_no_other_way_is_tried() {
+fn a_failed_handshake_is_not_the_proxys_failure() {
     let (authority, squid) = (Authority::new(), Squid::start(None));
     let stranger = authority.issue("stranger", "DNS:other.test");
     let origin = echo();
@@ -331,9 +331,9 @@ fn no_proxy_has_failed_by_it_and_no_other_way_is_tried() {
     }
 }
 
-/// They are bytes of the destination's, and of TLS: they were neither lost nor waited for again.
+/// Regression: these bytes are the destination's, and part of TLS, and were lost or awaited again.
 #[test]
-fn what_comes_with_the_proxys_reply_is_a_part_of_the_handshake() {
+fn bytes_after_the_proxys_reply_are_part_of_the_handshake() {
     let authority = Authority::new();
     let proxy = Peer::proxy(|mut connection| {
         connection.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-OpenSSH\r\n");
@@ -348,9 +348,9 @@ fn what_comes_with_the_proxys_reply_is_a_part_of_the_handshake() {
     );
 }
 
-/// The last bytes of the handshake and the first of the server's words may come together.
+/// The last bytes of the handshake and the first of the server's message can arrive together.
 #[test]
-fn a_server_that_speaks_first_is_heard() {
+fn a_server_that_sends_first_is_received() {
     let authority = Authority::new();
     let identity = authority.issue("origin", RIGHT);
     for size in &[11, 3_000, 70_000] {
@@ -371,7 +371,7 @@ fn a_server_that_speaks_first_is_heard() {
 }
 
 #[test]
-fn a_server_that_wants_our_certificate_gets_it_or_is_told_of() {
+fn a_requested_client_certificate_is_sent_or_reported() {
     let authority = Authority::new();
     let (origin, squid) = (echo(), Squid::start(None));
     let ours = authority.issue("us", "");
@@ -383,7 +383,7 @@ fn a_server_that_wants_our_certificate_gets_it_or_is_told_of() {
     says_hello(&mut program.connect());
     assert_eq!(program.stderr(), "");
 
-    // The proxy's certificate is nobody else's.
+    // The proxy's client certificate must not be used for the destination.
     let proxys = ["--proxy-cert", &ours.certificate, "--proxy-key", &ours.key];
     let inner = Stunnel::start(&authority.issue("p", RIGHT), squid.address());
     let of_proxy = Ptunnel::through(format!("https://{}", inner.address()))
@@ -402,7 +402,7 @@ fn a_server_that_wants_our_certificate_gets_it_or_is_told_of() {
 }
 
 #[test]
-fn whoever_is_taken_unseen_is_warned_of_each_time() {
+fn an_insecure_connection_warns_each_time() {
     let authority = Authority::new();
     let (origin, squid) = (echo(), Squid::start(None));
     let identity = authority.self_signed("self", "/CN=x", "DNS:other.test");
@@ -424,7 +424,7 @@ fn whoever_is_taken_unseen_is_warned_of_each_time() {
 }
 
 #[test]
-fn it_is_called_by_its_scheme_wherever_it_is_shown() {
+fn the_scheme_is_shown_everywhere() {
     let authority = Authority::new();
     let (origin, squid) = (echo(), Squid::start(None));
     let stunnel = Stunnel::start(&authority.issue("origin", RIGHT), origin.address());
@@ -457,7 +457,7 @@ fn it_is_called_by_its_scheme_wherever_it_is_shown() {
 }
 
 #[test]
-fn files_that_are_no_use_end_it_with_2() {
+fn unusable_files_end_with_exit_code_2() {
     let authority = Authority::new();
     let ours = authority.issue("ours", "");
     for words in &[

@@ -17,7 +17,7 @@ use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, 
 
 const MIB: u64 = 1 << 20;
 
-/// The program, and the line that it wrote for its only tunnel.
+/// The program, and the line that it printed about its only tunnel.
 struct Started {
     program: Running,
     line: String,
@@ -94,7 +94,7 @@ fn says_where_it_listens_and_carries_both_ways() {
 }
 
 #[test]
-fn nobody_else_may_connect_whatever_the_umask() {
+fn only_the_owner_can_connect_whatever_the_umask() {
     let folder = TempDir::new();
     for umask in &["000", "022", "077"] {
         let path = folder.at(umask);
@@ -107,7 +107,7 @@ fn nobody_else_may_connect_whatever_the_umask() {
 }
 
 #[test]
-fn the_file_goes_with_the_program() {
+fn the_file_is_removed_at_the_end() {
     let folder = TempDir::new();
     let path = folder.at("sock");
     for args in &[&[][..], &["--threads", "2"]] {
@@ -115,7 +115,7 @@ fn the_file_goes_with_the_program() {
         end(started.program);
         assert!(!exists(&path));
     }
-    // In a hurry, with a client that is still there.
+    // By a second signal, with an open tunnel.
     let gate = Gate::open();
     let started = start(Ptunnel::through(gate.address()), &path);
     let _client = connect(&path);
@@ -129,7 +129,7 @@ fn the_file_goes_with_the_program() {
 }
 
 #[test]
-fn the_file_goes_when_another_tunnel_can_not_listen() {
+fn the_file_is_removed_if_another_listener_fails() {
     let (folder, taken) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let finished = Ptunnel::through("proxy.example:1")
@@ -142,7 +142,7 @@ fn the_file_goes_when_another_tunnel_can_not_listen() {
 }
 
 #[test]
-fn what_a_program_left_behind_that_was_killed_gives_way() {
+fn the_file_of_a_killed_program_is_replaced() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     drop(start(Ptunnel::through(proxy.address()), &path)); // killed
@@ -154,7 +154,7 @@ fn what_a_program_left_behind_that_was_killed_gives_way() {
 }
 
 #[test]
-fn a_socket_that_somebody_has_is_theirs() {
+fn a_socket_in_use_is_left_alone() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let _started = start(Ptunnel::through(proxy.address()), &path);
@@ -174,9 +174,9 @@ fn a_socket_that_somebody_has_is_theirs() {
     assert!(!exists(&format!("{}2", path)));
 }
 
-/// Whoever connected to it to find out would wait for it.
+/// A check that connected to this socket would hang.
 #[test]
-fn a_socket_of_somebody_who_does_not_answer_is_theirs_too() {
+fn a_socket_in_use_with_a_full_backlog_is_left_alone() {
     let folder = TempDir::new();
     let path = folder.at("sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -223,12 +223,12 @@ fn a_file_that_replaced_its_own_is_left_alone() {
 }
 
 #[test]
-fn threads_share_it() {
+fn threads_share_the_socket() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let program = Ptunnel::through(proxy.address()).args(&["--threads", "3"]);
     let started = start(program, &path);
-    // Whoever takes a client has a descriptor of its own.
+    // Each thread that accepts clients has its own descriptor.
     let process = started.program.process();
     assert_eq!(process.copies_of(listener_at(&path)), 3);
     let mut clients: Vec<UnixStream> = (0..100).map(|_| connect(&path)).collect();
@@ -242,7 +242,7 @@ fn threads_share_it() {
 }
 
 #[test]
-fn allow_from_is_for_those_who_have_an_address() {
+fn allow_from_does_not_apply_to_unix_sockets() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let program = Ptunnel::through(proxy.address()).args(&["--allow-from", "192.0.2.1"]);
@@ -251,7 +251,7 @@ fn allow_from_is_for_those_who_have_an_address() {
 }
 
 #[test]
-fn a_relative_path_has_a_slash_too() {
+fn a_relative_path_needs_a_slash_too() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let script = format!("cd {}", folder.path().display());
     let program = Ptunnel::through(proxy.address()).after(&script);
@@ -279,7 +279,7 @@ fn wrong_paths_are_refused() {
 }
 
 #[test]
-fn a_check_of_the_configuration_makes_no_file() {
+fn check_config_creates_no_file() {
     let folder = TempDir::new();
     let path = folder.at("sock");
     let text = format!(
@@ -299,7 +299,7 @@ fn a_check_of_the_configuration_makes_no_file() {
 }
 
 #[test]
-fn curl_and_socat_come_in_by_it_through_squid() {
+fn curl_and_socat_connect_through_squid() {
     let (folder, nginx, squid) = (TempDir::new(), Nginx::start(), Squid::start(None));
     let path = folder.at("sock");
     let tunnel = format!("{}:127.0.0.1:{}", path, nginx.address().port());
@@ -318,7 +318,7 @@ fn curl_and_socat_come_in_by_it_through_squid() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("socat");
-    // Open until the answer has come: squid takes a client's end for its leaving.
+    // Kept open until the reply has arrived: squid treats a client's end as its departure.
     let mut input = socat.stdin.take().unwrap();
     input
         .write_all(b"GET /small HTTP/1.0\r\n\r\n")
@@ -343,9 +343,10 @@ while True:
     print(answer.decode(), flush=True)
 ";
 
-/// A message with a descriptor ends the read that takes it. What was behind it waited for ever.
+/// Regression: a message with a descriptor ends the read that returns it, and the bytes after it
+/// were never read.
 #[test]
-fn a_message_that_cuts_a_read_hides_nothing_behind_it() {
+fn bytes_after_a_message_with_a_descriptor_are_read() {
     for splice in &["auto", "never", "always"] {
         let (folder, gate) = (TempDir::new(), Gate::open());
         let path = folder.at("sock");

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use crate::support::{Finished, Ptunnel, TempDir};
 
-/// The program must refuse this, show `offending`, and give an example with `right`.
+/// Checks that the program refuses this, shows `offending`, and gives an example with `right`.
 #[track_caller]
 fn assert_refused(finished: &Finished, offending: &str, right: &str) {
     finished.expect_code(2);
@@ -30,7 +30,7 @@ fn assert_refused(finished: &Finished, offending: &str, right: &str) {
     assert!(!told.contains("panicked"), "{}", told);
 }
 
-/// A command line that would be right but for these words.
+/// Runs a valid command line with these additional arguments.
 fn with(args: &[&str]) -> Finished {
     Ptunnel::through("proxy.example:3128")
         .to("example.org:22")
@@ -70,7 +70,7 @@ fn tunnels() {
     }
 }
 
-/// CPython, CVE-2026-1502: what ends up in a request line must not end it.
+/// CPython, CVE-2026-1502: text that becomes part of a request line must not end it.
 #[test]
 fn control_characters_in_a_host_or_header() {
     for (text, shown) in &[
@@ -132,7 +132,7 @@ fn proxies() {
             .to("example.org:22")
             .run();
         assert_refused(&by_option, &format!("'{}'", text), "proxy.example:3128");
-        // An empty variable is as good as none, and GNOME writes `socks://` there.
+        // An empty variable counts as unset, and GNOME writes `socks://` into it.
         if text.is_empty() || text.starts_with("socks://") {
             continue;
         }
@@ -244,7 +244,7 @@ fn lists_of_destinations() {
         by_option.expect_code(2);
         let entry = value.split(' ').next_back().unwrap();
         assert_refused(&by_option, &format!("'{}'", entry), "example.org");
-        // That is there for other programs, too.
+        // Other programs read the variable, too.
         let by_variable = Ptunnel::through("proxy.example:3128")
             .to("example.org:22")
             .env("NO_PROXY", *value)
@@ -306,7 +306,7 @@ fn users_and_passwords() {
 }
 
 #[test]
-fn variables_that_are_no_text() {
+fn variables_that_are_not_utf_8() {
     let odd = || OsString::from_vec(b"proxy\xff.example:1".to_vec());
     for name in &["https_proxy", "ALL_PROXY", "no_proxy", "PTUNNEL_PASSWORD"] {
         let finished = Ptunnel::through("a.example:1")
@@ -326,7 +326,7 @@ fn variables_that_are_no_text() {
 }
 
 #[test]
-fn words_that_are_no_text() {
+fn arguments_that_are_not_utf_8() {
     let odd = OsString::from_vec(b"8993:a\xff:993".to_vec());
     let finished = Ptunnel::through("proxy.example:3128").arg(odd).run();
     finished.expect_code(2);
@@ -416,14 +416,14 @@ fn nothing_to_do() {
 }
 
 #[test]
-fn a_proxy_for_everybody() {
+fn an_open_proxy() {
     for address in &["0.0.0.0:0", "*:0", ":0", "[::]:0", "192.0.2.1:0"] {
         let finished = Ptunnel::new().args(&["--serve-proxy", address]).run();
         assert_refused(&finished, address, "--serve-user");
     }
 }
 
-/// Each of these once named another fault than the one that was there.
+/// Regression: each of these named another fault than the actual one.
 #[test]
 fn the_message_names_the_fault() {
     let proxy = &["-p", "proxy.example:3128"][..];
@@ -473,9 +473,9 @@ fn the_message_names_the_fault() {
     }
 }
 
-/// The example is of the form that was meant, and the only one.
+/// There is exactly one example, in the form that was probably meant.
 #[test]
-fn a_wrong_tunnel_is_shown_one_right_one() {
+fn a_wrong_tunnel_gets_one_correct_example() {
     for (text, example) in &[
         (
             "8993:a.example",
