@@ -29,21 +29,21 @@ use self::support::{Ptunnel, Running, TempDir, TIMEOUT};
 const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/counts");
 const UPDATE: &str = "make gate-update";
 
-/// Allocations of a unit that may be another matter's: tables that grow, the log.
+/// Allocations of a unit that can have another cause: tables that grow, the log.
 const STRAY: f64 = 0.25;
 
-/// How often the program lives on, once it seems to differ: what is so each time does.
+/// Number of runs while the counts differ: only a permanent difference repeats.
 const TRIES: usize = 3;
 
-/// Something that the program does again and again.
+/// Work that the program repeats.
 struct Work {
     name: &'static str,
-    /// By how much its instructions may differ from the file.
+    /// Tolerance for its instructions, compared with the file.
     percent: f64,
     units: u64,
     arguments: &'static [&'static str],
-    /// Whether time stands still: each tick of the program's clock allocates, and how many there are
-    /// depends on how busy the machine is.
+    /// Whether the clock is stopped: each tick of the program's clock allocates, and the number of
+    /// ticks depends on how busy the machine is.
     still: bool,
     run: fn(&Program, u64),
 }
@@ -75,7 +75,7 @@ const WORK: [Work; 3] = [
     },
 ];
 
-/// The program under callgrind, between a client and a proxy that are the gate's.
+/// The program under callgrind, with a client and a proxy in this process.
 struct Program {
     running: Running,
     proxy: TcpListener,
@@ -99,7 +99,7 @@ impl Program {
         Program { running, proxy }
     }
 
-    /// A new tunnel: the client's end and, behind the proxy, the destination's.
+    /// Opens a new tunnel; returns the client's end and, behind the proxy, the destination's.
     fn open(&self) -> (TcpStream, TcpStream) {
         let client = connect(self.running.address());
         let (mut upstream, theirs) = self.proxy.accept().expect("the program's connection");
@@ -118,7 +118,7 @@ impl Program {
         (client, upstream)
     }
 
-    /// Sends `message` from one end of a tunnel and takes it at the other.
+    /// Sends `message` from one end of a tunnel and receives it at the other.
     fn pass(&self, from: &mut TcpStream, to: &mut TcpStream, message: &[u8]) {
         from.write_all(message).expect("the tunnel takes it");
         let mut have = vec![0; message.len()];
@@ -127,22 +127,22 @@ impl Program {
         self.settle();
     }
 
-    /// Sends an end from one end of a tunnel and takes it at the other.
+    /// Sends an end from one end of a tunnel and receives it at the other.
     fn pass_end(&self, from: &TcpStream, to: &mut TcpStream) {
         from.shutdown(Shutdown::Write).expect("a FIN");
         assert_eq!(to.read(&mut [0]).expect("the tunnel's end"), 0);
         self.settle();
     }
 
-    /// A tunnel for long, from which on the program waits for nothing else: the clock that limits
-    /// how long one may take to open goes on for some ticks.
+    /// Opens a tunnel and waits until the program is idle: the timer for the opening ticks a few
+    /// more times.
     fn open_for_long(&self) -> (TcpStream, TcpStream) {
         let tunnel = self.open();
         self.running.process().settle();
         tunnel
     }
 
-    /// Waits until the program, whose answer has come, has done all that there is to do.
+    /// Waits until the program, whose reply has arrived, is idle.
     fn settle(&self) {
         wait_until(|| self.running.process().is_waiting());
     }
@@ -153,7 +153,7 @@ impl Program {
     }
 }
 
-/// Without a pause to speak of, yet without taking the processor from the program.
+/// Polls with short pauses, which leave the processor to the program.
 fn wait_until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -173,7 +173,7 @@ fn patient(stream: &TcpStream) {
     stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
 }
 
-/// 128 bytes there and back, on one connection.
+/// Sends 128 bytes and receives 128 bytes, on one connection.
 fn small_requests(program: &Program, units: u64) {
     let message = [7; 128];
     let (mut client, mut server) = program.open_for_long();
@@ -183,7 +183,7 @@ fn small_requests(program: &Program, units: u64) {
     }
 }
 
-/// A connection, CONNECT and its reply, 64 bytes there and back, and the end, from the server.
+/// A connection, CONNECT and its reply, 64 bytes in each direction, and the end, from the server.
 fn new_tunnels(program: &Program, units: u64) {
     let message = [7; 64];
     for _ in 0..units {
@@ -195,7 +195,7 @@ fn new_tunnels(program: &Program, units: u64) {
     }
 }
 
-/// A MiB from the server to the client, in pieces that arrive whole: each is one segment.
+/// Sends a MiB from the server to the client, in pieces that arrive whole: each is one segment.
 fn spliced(program: &Program, units: u64) {
     let piece = vec![7; 1 << 15];
     let (mut client, mut server) = program.open_for_long();
@@ -204,14 +204,14 @@ fn spliced(program: &Program, units: u64) {
     }
 }
 
-/// What a unit of work costs.
+/// The cost of a unit of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     instructions: f64,
     allocations: f64,
 }
 
-/// Lives with so many units of work, and with twice as many; of each the cheapest counts.
+/// Runs with this number of units, and with twice as many; the cheapest run of each counts.
 struct Measured {
     work: &'static Work,
     once: Life,
@@ -239,7 +239,7 @@ impl Measured {
     }
 }
 
-/// What the program spent from its start to its end.
+/// The costs of the program from its start to its end.
 #[derive(Clone, Copy)]
 struct Life {
     instructions: u64,
@@ -276,14 +276,14 @@ fn lives(work: &'static Work) -> (Life, Life) {
     (join(once), join(twice))
 }
 
-/// The compiler, whose versions make a difference.
+/// Returns the compiler's version, which affects the counts.
 fn compiler() -> String {
     let rustc = Command::new("rustc").arg("--version").output();
     let version = rustc.expect("rustc").stdout;
     String::from_utf8_lossy(&version).trim().to_string()
 }
 
-/// The lines of the file: a name, instructions, allocations.
+/// Parses the lines of the file: a name, instructions, allocations.
 fn read(text: &str) -> Vec<(String, Cost)> {
     text.lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
@@ -324,7 +324,7 @@ fn written(costs: &[(&Work, Cost)]) -> String {
     text
 }
 
-/// What is wrong with `now`, where the file says `then`.
+/// Returns the difference between `now` and the file's `then`, if it is too large.
 fn complaint(work: &Work, then: Option<Cost>, now: Cost) -> Option<String> {
     let then = match then {
         Some(then) => then,

@@ -1,7 +1,7 @@
 /*
- * Has the first thread's clock stand still, so that its timers are never over: see main.rs.
+ * Stops the first thread's clock, so that its timers never expire: see main.rs.
  *
- * Loaded by LD_PRELOAD. The other threads' clock goes on: they may wait until an hour comes.
+ * Loaded by LD_PRELOAD. The clocks of the other threads run: they can wait until a given time.
  */
 #define _GNU_SOURCE
 #include <sys/syscall.h>

@@ -9,14 +9,14 @@ use crate::jobs::Passed;
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub tunnels: u64,
-    /// Seen at their destination, and right.
+    /// Bytes that arrived at their destination, and were right.
     pub bytes: u64,
-    /// Tunnels that ended before their plan did, through a fault.
+    /// Tunnels that ended before their plan was complete, because of a fault.
     pub torn: u64,
-    /// By kind: of traffic how many tunnels, of faults how many times.
+    /// By kind: the number of tunnels of each traffic, and the number of each fault.
     pub traffic: BTreeMap<&'static str, u64>,
     pub faults: BTreeMap<&'static str, u64>,
-    /// What no fault explains.
+    /// Failures that no fault explains.
     pub failures: Vec<String>,
 }
 
@@ -29,12 +29,12 @@ impl Counts {
 #[derive(Default)]
 pub struct Counters {
     counts: Mutex<Counts>,
-    /// The traffic is to rest: no new tunnels, and no pauses in those that are there.
+    /// The traffic must rest: no new tunnels, and no pauses in existing ones.
     resting: AtomicBool,
 }
 
 impl Counters {
-    /// Tunnels have ended as they had to.
+    /// Counts tunnels that ended as expected.
     pub fn carried(&self, kind: &'static str, passed: Passed) {
         let mut counts = self.counts.lock().unwrap();
         counts.tunnels += passed.tunnels;

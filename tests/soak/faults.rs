@@ -11,10 +11,10 @@ use crate::support::temp::free_port;
 use crate::support::traffic::Dice;
 use crate::support::{Ptunnel, Running};
 
-/// The address of a proxy that is killed and comes back, and how often it did either.
+/// The address of a proxy that is killed and restarted, and the number of these changes.
 pub struct Mortal {
     address: String,
-    /// Odd while it is away.
+    /// Odd while the proxy isn't running.
     changes: AtomicUsize,
 }
 
@@ -54,20 +54,21 @@ impl Mortal {
     }
 }
 
-/// A moment in the life of a proxy that is killed.
+/// A moment in the life of this proxy.
 pub struct Since<'a> {
     mortal: &'a Mortal,
     changes: usize,
 }
 
 impl Since<'_> {
-    /// Whether it was away then or at any time since: if not, nothing may be lost.
+    /// Returns whether the proxy was down then or at any time since: if not, nothing may be lost.
     pub fn was_away(&self) -> bool {
         self.changes % 2 == 1 || self.mortal.now().changes != self.changes
     }
 }
 
-/// Does harm for a round. Returns the proxy that is killed: what it carries may come to its end.
+/// Causes faults for a round. Returns the proxy that can be killed: its tunnels can still end
+/// normally.
 pub fn strike(site: &Site, length: &Length, dice: &mut Dice) -> Running {
     let start = Instant::now();
     let mut proxy = site.mortal.raise();
@@ -98,7 +99,7 @@ pub fn strike(site: &Site, length: &Length, dice: &mut Dice) -> Running {
     }
 }
 
-/// Time is all that this may cost.
+/// Stops a program for a while, which may cost nothing but time.
 fn stop(program: &Running, time: Duration) {
     program.signal(libc::SIGSTOP);
     thread::sleep(time);

@@ -19,7 +19,7 @@ pub enum Habit {
     SaysNothing,
     Trickles,
     ResetsInTheMiddle,
-    // The last, and no part of the traffic: what must never be done, and has to be found.
+    // The last two are no part of the traffic: they must never happen, and must be detected.
     Alters,
     EndsInTheMiddle,
 }
@@ -41,13 +41,13 @@ pub const HABITS: &[Habit] = &[
 
 const GRANT: &str = "HTTP/1.1 200 OK\r\n\r\n";
 
-/// Where the middle is.
+/// Position of the middle.
 const MIDDLE: usize = 300_000;
 
-/// What is carried at once.
+/// Number of bytes that are carried at once.
 const PIECE: usize = 65_536;
 
-/// As much as this has an end behind the middle, in whatever pieces it comes.
+/// With at least this many bytes, a direction continues past the middle, in pieces of any size.
 pub const PAST_THE_MIDDLE: u64 = (MIDDLE + PIECE) as u64;
 
 impl Habit {
@@ -72,12 +72,12 @@ impl Habit {
         }
     }
 
-    /// All but those that must never be met.
+    /// Returns all faults except those that must never happen.
     pub fn of_traffic() -> &'static [Habit] {
         &HABITS[..HABITS.len() - 2]
     }
 
-    /// Whether there is a tunnel at all.
+    /// Returns whether the tunnel is granted at all.
     pub fn grants(self) -> bool {
         matches!(
             self,
@@ -100,7 +100,7 @@ impl Habit {
             Habit::Trickles => {
                 for byte in GRANT.as_bytes() {
                     let _ = client.try_send([*byte]);
-                    // Cheaper than to look whether it was read, and mostly enough for that.
+                    // Cheaper than a check whether the byte was read, and usually enough.
                     thread::sleep(Duration::from_millis(2));
                 }
                 return self.relay(client, origin);
@@ -115,7 +115,7 @@ impl Habit {
 
     fn relay(self, client: Connection, origin: SocketAddr) {
         let server = Connection::open(origin);
-        // What was read with the head is known to the first handle alone.
+        // Only the first handle has the bytes that were read together with the head.
         let (back, forth) = (client.handle(), server.handle());
         let upload = thread::spawn(move || pump(client, forth, |_, _| Step::Carry));
         pump(server, back, |done, piece| match self {
@@ -142,17 +142,17 @@ pub fn start(origin: SocketAddr) -> Peer {
     })
 }
 
-/// What is done about a piece.
+/// The treatment of a piece.
 enum Step {
     Carry,
-    /// Both connections.
+    /// Resets both connections.
     Reset,
-    /// The end, instead of it and all that follows.
+    /// Sends the end, instead of this piece and all later ones.
     End,
 }
 
-/// Carries what comes, and the end after it, as long as `step` says so: it is shown each piece, and
-/// how much went before.
+/// Carries all bytes, and the end after them, as long as `step` allows it. `step` gets each piece,
+/// and the number of bytes before it.
 fn pump(mut from: Connection, mut to: Connection, step: impl Fn(usize, &mut [u8]) -> Step) {
     let mut buffer = vec![0; PIECE];
     let mut done = 0;
@@ -177,7 +177,7 @@ fn pump(mut from: Connection, mut to: Connection, step: impl Fn(usize, &mut [u8]
     }
     for side in &[&from, &to] {
         sys::reset_on_close(side.stream());
-        // Wakes the other direction, whose handles would keep them open.
+        // Wakes the other direction, whose handles would keep the connections open.
         let _ = side.stream().shutdown(Shutdown::Read);
     }
 }

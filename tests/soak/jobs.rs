@@ -9,14 +9,14 @@ use crate::site::Site;
 use crate::support::traffic::{self, joined, Dice, End, Plan};
 use crate::support::{Connection, Pattern, Ptunnel, Running, TIMEOUT};
 
-/// What both ends send.
+/// The bytes that both ends send.
 #[derive(Clone)]
 pub struct Streams {
     pub up: Pattern,
     pub down: Pattern,
 }
 
-/// Bytes that arrived, and whether all did. Each that arrived was right: else it panics.
+/// The bytes that arrived, and whether they are complete. A wrong byte causes a panic.
 pub struct Passed {
     pub tunnels: u64,
     pub bytes: u64,
@@ -24,7 +24,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// A client that got no tunnel, for a good reason.
+    /// Returns the result of a client that got no tunnel, for a valid reason.
     pub fn nothing() -> Passed {
         Passed {
             tunnels: 1,
@@ -34,18 +34,18 @@ impl Passed {
     }
 }
 
-/// What a fault may have done to a tunnel.
+/// The possible effect of a fault on a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Touch {
     Untouched,
-    /// It may not even have been opened.
+    /// The tunnel may not even have been opened.
     Anything,
-    /// The download was torn, so that it isn't whole, and the client has to know.
+    /// The download was interrupted, so it is incomplete, and the client must notice it.
     Torn,
 }
 
-/// As much as each end likes, at once and in both directions; either ends when it is done, and
-/// may reset instead. `touch` is asked at the end.
+/// Runs both directions at once, each with the bytes of its plan; either side ends when it is done,
+/// or resets. `touch` is called at the end.
 pub fn exchange(
     mut client: Connection,
     ticket: Ticket,
@@ -84,7 +84,7 @@ pub fn exchange(
     }
 }
 
-/// Waits for the other end of a tunnel that has to be opened first.
+/// Waits for the other end of a tunnel that must be opened first.
 pub fn meet(client: &mut Connection, ticket: &Ticket) -> Option<Connection> {
     if !ticket.show(client) {
         return None;
@@ -92,7 +92,7 @@ pub fn meet(client: &mut Connection, ticket: &Ticket) -> Option<Connection> {
     ticket.other_end(|| !client.is_quiet())
 }
 
-/// Asked, answered, and then quiet for a while.
+/// A request and its reply, followed by a pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub ask: usize,
@@ -100,15 +100,15 @@ pub struct Round {
     pub pause: Duration,
 }
 
-/// How a reader takes what comes: at once, or piece by piece.
+/// How a reader reads: everything at once, or in pieces with pauses.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub piece: usize,
     pub pause: Duration,
 }
 
-/// Round after round, then the client ends and so does the server. Any proxy can carry that, and
-/// any error is told to the caller, who knows whether there is a reason for it.
+/// Runs the rounds in turn, then the client ends, and so does the server. Any proxy can carry that.
+/// An error is returned to the caller, which knows whether a fault explains it.
 pub fn converse(
     client: (impl Read, impl Write),
     server: Connection,
@@ -164,7 +164,7 @@ fn serve(
     (seen, answered)
 }
 
-/// A client that ends what it sends when its handle goes.
+/// A client that ends its direction when its handle is dropped.
 pub struct Sending(pub Connection);
 
 impl Write for Sending {
@@ -183,7 +183,7 @@ impl Drop for Sending {
     }
 }
 
-/// Reads so many bytes of the stream, each of them right.
+/// Reads `count` bytes of the stream and checks each.
 fn take(
     from: &mut impl Read,
     stream: &Pattern,
@@ -216,7 +216,7 @@ fn expect_end(from: &mut impl Read) -> io::Result<()> {
     }
 }
 
-/// Waits, though not when the traffic is to rest.
+/// Waits, unless the traffic must rest.
 pub fn rest(time: Duration, rests: &impl Fn() -> bool) {
     const STEP: Duration = Duration::from_millis(200);
     let mut left = time;
@@ -226,7 +226,7 @@ pub fn rest(time: Duration, rests: &impl Fn() -> bool) {
     }
 }
 
-/// A session on a program's own stdin and stdout, which may be killed instead of coming to its end.
+/// Runs a session on a program's own stdin and stdout, which can be killed before its end.
 pub fn session(site: &Site, streams: Streams, rounds: Vec<Round>, is_killed: bool) -> Passed {
     let origin = site.origin.address().to_string();
     let mut program = Ptunnel::through(site.proxy.proxy())
@@ -256,7 +256,7 @@ pub fn session(site: &Site, streams: Streams, rounds: Vec<Round>, is_killed: boo
     }
 }
 
-/// Killed while it is full.
+/// Kills it while it is full.
 fn kill_within(
     program: Running,
     mut input: impl Write + Send + 'static,
@@ -287,8 +287,8 @@ fn kill_within(
     }
 }
 
-/// Many at once and each short; one thread does for all, since none carries more than a socket
-/// holds.
+/// Opens many short tunnels at once. One thread serves all, since none carries more than a socket
+/// can hold.
 pub fn burst(site: &Site, streams: &Streams, count: usize, dice: &mut Dice) -> Passed {
     let mut clients: Vec<_> = (0..count)
         .map(|_| (site.tunnels.connect(), site.origin.ticket()))
@@ -322,7 +322,7 @@ pub fn burst(site: &Site, streams: &Streams, count: usize, dice: &mut Dice) -> P
     }
 }
 
-/// As large as up to 64 MiB, and as often small; two of ten are reset by one side.
+/// Returns plans with up to 64 MiB, half of them small; one side resets two of ten.
 pub fn plans(dice: &mut Dice) -> (Plan, Plan) {
     let ends = match dice.below(10) {
         0 => (End::Reset, End::Orderly),

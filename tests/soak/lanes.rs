@@ -1,4 +1,4 @@
-//! The traffic: lanes in which one job follows another.
+//! The traffic: lanes, each with one job after the other.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,7 +15,7 @@ use crate::support::traffic::{Dice, End, Plan};
 use crate::support::{Connection, Pattern};
 use crate::watch::Load;
 
-/// What all lanes share.
+/// The state that all lanes share.
 pub struct Field {
     pub site: Site,
     pub load: Load,
@@ -25,7 +25,7 @@ pub struct Field {
 
 type Job = fn(&Field, &mut Dice) -> Passed;
 
-/// Each kind of traffic, and how many of it at once.
+/// Each kind of traffic, and its number of lanes.
 const LANES: &[(&str, usize, Job)] = &[
     ("bulk", 4, bulk),
     ("conversations", 6, conversation),
@@ -71,7 +71,8 @@ fn text(cause: Box<dyn Any + Send>) -> String {
     }
 }
 
-/// One tunnel with this habit of its proxy's, judged as if it had done this: what is found.
+/// Runs one tunnel with this fault of its proxy, checked as if `touch` had happened; returns the
+/// failure.
 pub fn meet(site: &Site, habit: Habit, touch: Touch) -> Result<(), String> {
     let plan = Plan {
         bytes: 1_000_000,
@@ -94,7 +95,7 @@ fn streams(pattern: &Pattern, dice: &mut Dice) -> Streams {
     }
 }
 
-/// A client's connection, and whether the death of a proxy can touch its tunnel.
+/// A client's connection, and the proxy that can be killed, if its tunnel depends on one.
 struct Way<'a> {
     client: Connection,
     mortal: Option<Since<'a>>,
@@ -115,7 +116,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// One of so many goes through squid, for what squid can carry.
+    /// Returns the path of a conversation: one of `one_of` uses squid, which can carry it.
     fn of_conversation(one_of: u64, site: &'a Site, dice: &mut Dice) -> Way<'a> {
         if dice.below(one_of) > 0 {
             return Way::any(site, dice);
@@ -152,7 +153,7 @@ fn is_touched(mortal: &Option<Since>) -> bool {
     mortal.as_ref().map_or(false, Since::was_away)
 }
 
-/// A tenth is large and slowly read, so that a whole way full of bytes waits for its reader.
+/// A tenth is large and read slowly, so that its whole path is full of bytes.
 fn conversation(field: &Field, dice: &mut Dice) -> Passed {
     let (count, most, pace) = match dice.below(10) {
         0 => (1, 2_000_000, slow(dice)),
@@ -181,7 +182,7 @@ fn slow(dice: &mut Dice) -> Pace {
     }
 }
 
-/// Quiet for a while, with a byte now and then.
+/// An idle tunnel with a byte now and then.
 fn idle(field: &Field, dice: &mut Dice) -> Passed {
     let rounds = (0..2 + dice.below(3))
         .map(|_| Round {
@@ -250,7 +251,7 @@ fn meets(field: &Field, habit: Habit, dice: &mut Dice) -> Passed {
             thread::sleep(Duration::from_millis(5));
         }
         if client.is_quiet() {
-            // Gives up, and takes the handshake's limit of time with it.
+            // Leaves, instead of waiting for the handshake timeout.
             client.reset();
         } else {
             client.expect_nothing();
@@ -292,7 +293,7 @@ fn session(field: &Field, dice: &mut Dice) -> Passed {
 }
 
 impl Field {
-    /// Up to so long, though not when the traffic is to rest.
+    /// Pauses for at most this time, unless the traffic must rest.
     fn pause(&self, most: Duration, dice: &mut Dice) {
         let time = self.length.within(most, dice);
         jobs::rest(time, &|| self.site.counters.is_resting());

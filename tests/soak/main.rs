@@ -36,7 +36,7 @@ use crate::site::Site;
 use crate::support::traffic;
 
 #[test]
-fn nothing_is_lost_and_nothing_is_left_behind() {
+fn nothing_is_lost_and_nothing_leaks() {
     let length = match env::var("PTUNNEL_SOAK_MINUTES") {
         Ok(text) => Length::minutes(text.parse().expect("PTUNNEL_SOAK_MINUTES is a number")),
         Err(_) => Length::short(),
@@ -53,9 +53,9 @@ fn nothing_is_lost_and_nothing_is_left_behind() {
     assert!(finished.verdict.is_good(), "{}", finished.verdict);
 }
 
-/// Were these to pass, so would a program that does what their proxies do.
+/// If these weren't detected, a program with the same faults would pass.
 #[test]
-fn an_altered_byte_and_a_missing_one_are_found() {
+fn an_altered_byte_and_a_missing_one_are_detected() {
     let site = Site::open();
     let found = |habit, touch| lanes::meet(&site, habit, touch).expect_err("it went unnoticed");
     let altered = found(Habit::Alters, Touch::Untouched);
@@ -79,7 +79,7 @@ fn an_altered_byte_and_a_missing_one_are_found() {
 }
 
 #[test]
-fn a_length_of_time_has_room_for_rests() {
+fn every_length_has_time_for_rests() {
     for length in &[Length::short(), Length::minutes(1), Length::minutes(62)] {
         assert!(length.rounds >= 3);
         assert!(length.round > length.pause);

@@ -32,7 +32,7 @@ impl Origin {
             }
             let client = waiting.lock().unwrap().remove(&u64::from_le_bytes(number));
             if let Some(client) = client {
-                // A client that gave up is gone, and with it this end.
+                // The client may have given up, and then no test waits for this end.
                 let _ = client.send(connection);
             }
         });
@@ -59,7 +59,7 @@ impl Origin {
     }
 }
 
-/// What a client shows in order to be met by its other end.
+/// The number that a client sends to get its other end.
 pub struct Ticket {
     pub number: u64,
     arrival: Receiver<Connection>,
@@ -67,16 +67,17 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// False when the tunnel is gone already.
+    /// Sends the number; returns false if the tunnel has ended already.
     pub fn show(&self, client: &mut impl Write) -> bool {
         client.write_all(&self.number.to_le_bytes()).is_ok()
     }
 
-    /// The other end, unless `is_over` comes first: the client's end has been seen.
+    /// Returns the other end, or `None` if `is_over` returns true first, because the client's end
+    /// was seen.
     pub fn other_end(&self, mut is_over: impl FnMut() -> bool) -> Option<Connection> {
         let start = Instant::now();
         loop {
-            // In this order: what ends after its arrival has arrived.
+            // In this order: a tunnel that ended after its arrival has arrived.
             let over = is_over();
             let wait = Duration::from_millis(if over { 0 } else { 10 });
             match self.arrival.recv_timeout(wait) {

@@ -14,10 +14,10 @@ const RIGHT: f64 = 150.0;
 const PANEL: f64 = 170.0;
 const HEAD: f64 = 76.0;
 const GAP: f64 = 54.0;
-/// More points than this would be a smear.
+/// Maximum number of points: more would overlap.
 const POINTS: usize = 240;
 
-/// As in the other plots; differing in lightness too.
+/// As in the other plots; they also differ in lightness.
 const COLOURS: &[&str] = &["#0b4f8a", "#d9822b", "#79add9", "#a9b1b9", "#7a4a12"];
 
 /// The minute, and the value.
@@ -137,7 +137,7 @@ fn minutes(time: Duration) -> f64 {
     time.as_secs_f64() / 60.0
 }
 
-/// How fast a sum grows, per second.
+/// Returns the growth of a sum, per second.
 fn rates(samples: &[Sample], sum: impl Fn(&Sample) -> f64) -> Vec<Point> {
     let pairs = samples.windows(2);
     pairs
@@ -151,7 +151,7 @@ fn rates(samples: &[Sample], sum: impl Fn(&Sample) -> f64) -> Vec<Point> {
         .collect()
 }
 
-/// No more points than can be told apart, each made of its neighbours.
+/// Returns at most [`POINTS`] points, each an average of neighbours.
 fn binned(points: &[Point], of: fn(&[Point]) -> f64) -> Vec<Point> {
     let size = (points.len() + POINTS - 1) / POINTS;
     let bins = points.chunks(size.max(1));
@@ -254,7 +254,7 @@ fn draw(svg: &mut String, panel: &Panel, frame: &Frame) {
     names(svg, panel, frame);
 }
 
-/// Beside the ends of their lines, pushed apart where those meet.
+/// Writes the names beside the ends of their lines, and separates names that would overlap.
 fn names(svg: &mut String, panel: &Panel, frame: &Frame) {
     let mut names: Vec<(f64, &Line)> = panel
         .lines
@@ -289,7 +289,7 @@ fn path(svg: &mut String, colour: &str, way: &str) {
     let _ = writeln!(svg, "<path stroke=\"{}\" d=\"{}\"/>", colour, way);
 }
 
-/// The next of 1, 2, 5, 10 and so on.
+/// Returns the next number among 1, 2, 5, 10 and so on.
 fn step(least: f64) -> f64 {
     let decade = 10f64.powf(least.max(1e-3).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
@@ -300,7 +300,7 @@ fn step(least: f64) -> f64 {
     step.unwrap_or(decade)
 }
 
-/// Without digits that say nothing.
+/// Returns the number without insignificant digits.
 fn plain(number: f64) -> String {
     let text = format!("{:.2}", number);
     text.trim_end_matches('0').trim_end_matches('.').to_string()

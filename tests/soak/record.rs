@@ -12,7 +12,7 @@ use crate::support::TempDir;
 use crate::verdict::{grouped, tenths};
 use crate::watch::Reading;
 
-/// Makes the folder; says no to one in which something is kept already.
+/// Creates the folder; refuses one that already contains a record.
 pub fn claim(folder: &Path) -> Result<(), String> {
     let failed = |e| format!("{}: {}", folder.display(), e);
     fs::create_dir_all(folder).map_err(failed)?;
@@ -100,7 +100,7 @@ fn report(finished: &Finished) -> String {
     text
 }
 
-/// Versions, without the machine's name.
+/// Returns versions, without the machine's name.
 fn machine() -> Vec<String> {
     let first_line = |command: &mut Command| {
         let output = command.output().expect("a version");
@@ -219,7 +219,7 @@ fn readings(all: &[Reading]) -> String {
     all.join(", ")
 }
 
-/// A run of a minute replaced the hour that had been recorded on the same day.
+/// Regression: a run of one minute replaced the hour that had been recorded on the same day.
 #[test]
 fn a_record_is_not_replaced() {
     let parent = TempDir::new();

@@ -13,17 +13,17 @@ use crate::support::Pattern;
 use crate::verdict::{Rest, Verdict};
 use crate::watch::{Load, Reading, Sample, Watch};
 
-/// The longest that something unused is waited for.
+/// Maximum time to wait for unused resources to be freed.
 const KEPT: Duration = Duration::from_secs(15);
 
-/// How long everything takes.
+/// The duration of each part.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
     pub rounds: u32,
     pub round: Duration,
-    /// The most between two faults; other pauses are parts of it.
+    /// Maximum time between two faults; other pauses are parts of it.
     pub pause: Duration,
-    /// How long it is watched at rest.
+    /// Duration of the measurement at rest.
     pub rest: Duration,
     pub interval: Duration,
 }
@@ -39,7 +39,7 @@ impl Length {
         }
     }
 
-    /// In rounds of about five minutes.
+    /// Returns a length with rounds of about five minutes.
     pub fn minutes(minutes: u64) -> Length {
         let rounds = (minutes as u32 / 5).max(3);
         let all = Duration::from_secs(minutes * 60);
@@ -48,7 +48,7 @@ impl Length {
             round: all / rounds,
             pause: Duration::from_secs(10),
             rest: Duration::from_secs(2),
-            // A thousand points are as many as a graph can show.
+            // A graph can't show more than a thousand points.
             interval: (all / 1_000).max(Duration::from_millis(100)),
         }
     }
@@ -64,7 +64,7 @@ pub struct Finished {
     pub took: Duration,
     pub names: Vec<&'static str>,
     pub counts: Counts,
-    /// The first before any traffic, the others after a round each.
+    /// The first rest is before any traffic, the others are after a round each.
     pub rests: Vec<Rest>,
     pub samples: Vec<Sample>,
     pub verdict: Verdict,
@@ -85,7 +85,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     let mut rests = vec![take_rest(&watched, None, start, length.rest)];
     for round in 1..=length.rounds {
         field.site.counters.rest(false);
-        // How often a round throws them depends on its time: the next one has others.
+        // The number of throws in a round depends on time, so the next round gets separate dice.
         let mut dice = dice.fork();
         let lanes = lanes::start(&field, &mut dice);
         let proxy = faults::strike(&field.site, &length, &mut dice);
@@ -122,7 +122,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     }
 }
 
-/// What each program holds once there is nothing to do, and what doing nothing costs it.
+/// Measures the resources of each program at rest, and the processor time of an idle program.
 fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Duration) -> Rest {
     let read_all = || {
         let all = watched.iter().map(|each| Reading::of(each.process));
@@ -135,7 +135,7 @@ fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Du
         .map(|process| thread::spawn(move || process.settle()))
         .collect();
     settling.into_iter().for_each(joined);
-    // A runtime may keep a thread for some seconds after its last use.
+    // A runtime can keep a thread for some seconds after its last use.
     let deadline = Instant::now() + KEPT;
     let is_back = |now: Vec<Reading>| match first {
         Some(first) => now

@@ -8,18 +8,18 @@ use crate::origin::Origin;
 use crate::support::parts::Squid;
 use crate::support::{closed_address, sys, Peer, Process, Ptunnel, Running};
 
-/// Of the tunnels through the lasting proxy, these lead to the origin; one more leads nowhere.
+/// Number of tunnels through the permanent proxy that lead to the origin; one more leads nowhere.
 pub const DOORS: usize = 3;
 
 pub struct Site {
     pub counters: Counters,
     pub origin: Origin,
     pub mortal: Mortal,
-    /// The embedded proxy, which lives as long as all this.
+    /// The embedded proxy, which runs for the whole test.
     pub proxy: Running,
-    /// Through that one.
+    /// The program with tunnels through that proxy.
     pub tunnels: Running,
-    /// On two threads, through a proxy that is killed now and then.
+    /// The program on two threads, through a proxy that is killed now and then.
     pub threads: Running,
     pub squid: Running,
     pub hostile: Running,
@@ -27,7 +27,7 @@ pub struct Site {
     _hostile: Peer,
 }
 
-/// A program that is watched, and the name it has in the record.
+/// A measured program, and its name in the record.
 pub struct Watched {
     pub name: &'static str,
     pub process: Process,
@@ -38,9 +38,9 @@ impl Site {
         let origin = Origin::open();
         let mortal = Mortal::new();
         let proxy = Ptunnel::new().serving().start();
-        // Of its heap glibc keeps all that lies below something that stays: of rung r5's, whose
-        // states of tunnels are the biggest, up to a mebibyte and a half of what was free. What is as
-        // big as these it gives back at once then, so that what is held is what is seen.
+        // glibc keeps free heap memory below any allocation that stays in use: up to 1.5 MiB for
+        // rung r5, which has the largest tunnel states. With this setting it returns allocations of
+        // their size at once, so that the measurement shows the memory in use.
         let mut tunnels = Ptunnel::through(proxy.proxy()).env("MALLOC_MMAP_THRESHOLD_", "1024");
         for _ in 0..DOORS {
             tunnels = tunnels.to(origin.address());
@@ -93,7 +93,7 @@ impl Site {
             .collect()
     }
 
-    /// Ends all programs in good order: a task that was left would show in the drain.
+    /// Ends all programs in order: the drain would report a leaked task.
     pub fn close(self) -> Vec<String> {
         let Site {
             tunnels,

@@ -7,7 +7,7 @@ use crate::counters::Counts;
 use crate::lanes;
 use crate::watch::{Reading, Sample};
 
-/// What each program held at a rest, and the part of a processor that it took for nothing.
+/// The resources of each program at a rest, and its use of a processor while idle.
 #[derive(Clone, Debug)]
 pub struct Rest {
     pub at: Duration,
@@ -15,15 +15,15 @@ pub struct Rest {
     pub idle: Vec<f64>,
 }
 
-/// A tunnel takes about a kilobyte, and 250 may be open at once: so much may lie elsewhere than at
-/// the first rest. Rung r5 was seen to move by less than half of this, to and fro. Of an hour's
+/// A tunnel takes about a kilobyte, and 250 can be open at once: so much memory can be in use
+/// elsewhere than at the first rest. Rung r5 varied by less than half of this. For an hour's
 /// 300,000 tunnels it is four bytes each.
 const RESIDENT: u64 = 1 << 20;
 
-/// Both ends of eight pipes, which each thread keeps for the next bulk.
+/// Both ends of eight pipes, which each thread keeps for the next bulk transfer.
 const PIPES: usize = 16;
 
-/// A thousandth of a processor.
+/// Maximum part of a processor that an idle program uses.
 const IDLE: f64 = 0.001;
 
 pub struct Verdict {
@@ -83,8 +83,8 @@ impl Display for Verdict {
 
 pub const MIB: f64 = (1 << 20) as f64;
 
-/// How little a program's lines move: at rest from the first to the last, under traffic in the
-/// second half.
+/// Describes how much a program's lines change: at rest from the first to the last, under traffic
+/// in the second half.
 fn flatness(name: &str, number: usize, rests: &[Rest], samples: &[Sample]) -> String {
     let at_rest = |value: fn(&Reading) -> f64| {
         let later = rests[1..].iter();
@@ -122,11 +122,12 @@ fn flatness(name: &str, number: usize, rests: &[Rest], samples: &[Sample]) -> St
     )
 }
 
-/// What is held at a later rest and was not after the first round, and what nothing costs.
+/// Returns the resources that a later rest holds and the first round didn't, and too much processor
+/// time while idle.
 fn leaks(names: &[&str], rests: &[Rest]) -> Vec<String> {
     let mut all = Vec::new();
     for (number, name) in names.iter().enumerate() {
-        // The first round warms up: what may be kept is what is held after it.
+        // The first round is a warm-up: resources held after it can stay.
         let (fresh, first) = (rests[0].programs[number], rests[1].programs[number]);
         for rest in &rests[1..] {
             let now = rest.programs[number];
@@ -175,7 +176,7 @@ fn leaks(names: &[&str], rests: &[Rest]) -> Vec<String> {
     all
 }
 
-/// The slope of the line with the least squares, and twice its standard error.
+/// Returns the slope of the least-squares line, and twice its standard error.
 pub fn slope(points: &[(f64, f64)]) -> (f64, f64) {
     let count = points.len() as f64;
     if count < 3.0 {
@@ -208,7 +209,7 @@ impl Range {
     }
 }
 
-/// 1,234,567.
+/// Formats a number as 1,234,567.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -226,7 +227,7 @@ pub fn tenths(number: f64) -> String {
 }
 
 #[test]
-fn each_leak_is_found() {
+fn each_leak_is_detected() {
     let reading = Reading {
         resident: 4 << 20,
         sockets: 12,
@@ -261,7 +262,7 @@ fn each_leak_is_found() {
 }
 
 #[test]
-fn a_slope_is_what_it_was_made_with() {
+fn a_known_slope_is_computed() {
     let points: Vec<_> = (0..100).map(|x| (x as f64, 3.0 + 2.0 * x as f64)).collect();
     let (found, error) = slope(&points);
     assert!(

@@ -9,14 +9,14 @@ use crate::lanes::Field;
 use crate::support::traffic::joined;
 use crate::support::Process;
 
-/// The part of one processor that this process and the watched programs have together. What
-/// isn't watched adds about a third.
+/// The part of one processor that this process and the measured programs can use together. Other
+/// processes add about a third.
 const SHARE: f64 = 0.36;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub resident: u64,
-    /// Descriptors that aren't ends of pipes: of those some are kept for the next bulk.
+    /// Descriptors that aren't ends of pipes, some of which are kept for the next bulk transfer.
     pub sockets: usize,
     pub pipes: usize,
     pub threads: usize,
@@ -28,7 +28,7 @@ impl Reading {
         let (all, pipes) = (process.descriptors(), process.pipe_ends());
         Reading {
             resident: process.resident(),
-            // Looked at one after the other, so either may have grown.
+            // The two are read one after the other, so either may have grown.
             sockets: all.saturating_sub(pipes),
             pipes,
             threads: process.threads(),
@@ -50,7 +50,8 @@ pub struct Sample {
     pub programs: Vec<Reading>,
 }
 
-/// Whether there is room for more work. An hour beside other work is to take little of a machine.
+/// Whether there is processor time for more work: a long test beside other work must use little of
+/// a machine.
 #[derive(Default)]
 pub struct Load {
     is_heavy: AtomicBool,
@@ -88,7 +89,7 @@ fn watch(field: &Field, start: Instant, stop: &AtomicBool) -> Vec<Sample> {
     let mut all: Vec<Process> = watched.iter().map(|program| program.process).collect();
     all.push(Process(std::process::id()));
     let spent = || all.iter().map(|each| each.cpu().as_secs_f64()).sum::<f64>();
-    // What may be spent: no more than a second's share is saved up.
+    // Remaining processor time; at most one second's share is saved up.
     let (mut last, mut before, mut purse) = (Instant::now(), spent(), 0.0);
     let mut samples = Vec::new();
     let mut due = start;

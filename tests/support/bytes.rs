@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 const BLOCK: usize = 1_048_583;
 
-/// A stream of bytes without an end, the same for the same seed.
+/// An endless stream of bytes, the same for the same seed.
 #[derive(Clone)]
 pub struct Pattern {
     block: Arc<Vec<u8>>,
-    /// Where in the block the stream begins.
+    /// Position in the block at which the stream begins.
     start: u64,
 }
 
@@ -33,8 +33,8 @@ impl Pattern {
         }
     }
 
-    /// Another stream on the same block, and so one that costs nothing to make: each number below
-    /// the block's length, a prime, begins elsewhere.
+    /// Returns another stream on the same block, without further memory: since the length of the
+    /// block is a prime, each number below it begins elsewhere.
     pub fn variant(&self, number: u64) -> Pattern {
         let length = BLOCK as u64;
         Pattern {
@@ -43,19 +43,19 @@ impl Pattern {
         }
     }
 
-    /// The bytes from `offset` to the end of the block they lie in.
+    /// Returns the bytes from `offset` to the end of the block.
     fn from(&self, offset: u64) -> &[u8] {
         &self.block[((self.start + offset) % BLOCK as u64) as usize..]
     }
 
-    /// The first `count` bytes.
+    /// Returns the first `count` bytes.
     pub fn take(&self, count: usize) -> Vec<u8> {
         let mut all = Vec::with_capacity(count);
         self.write(&mut all, count as u64).expect("memory");
         all
     }
 
-    /// `count` bytes from `offset` on.
+    /// Returns `count` bytes from `offset` on.
     pub fn piece(&self, offset: u64, count: usize) -> Vec<u8> {
         let mut all = Vec::with_capacity(count);
         while all.len() < count {
@@ -77,7 +77,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// Panics unless `bytes` are the pattern's from `offset` on.
+    /// Panics unless `bytes` are those of the pattern from `offset` on.
     pub fn check(&self, offset: u64, bytes: &[u8]) {
         let mut done = 0;
         while done < bytes.len() {
@@ -93,7 +93,7 @@ impl Pattern {
         }
     }
 
-    /// Reads exactly `count` bytes and checks each; panics when the end comes sooner.
+    /// Reads exactly `count` bytes and checks each; panics if the end comes first.
     pub fn read(&self, from: &mut impl Read, count: u64) {
         let mut buffer = vec![0; 65_536];
         let mut offset = 0;
@@ -110,7 +110,7 @@ impl Pattern {
         }
     }
 
-    /// Reads exactly `count` bytes, checks each, and then the end.
+    /// Reads exactly `count` bytes, checks each, and then reads the end.
     pub fn read_all(&self, from: &mut impl Read, count: u64) {
         self.read(from, count);
         let mut more = [0; 1];

@@ -1,9 +1,9 @@
 /*
- * Makes system calls of a program fail, as a file says that the test changes meanwhile.
+ * Makes system calls of a program fail, according to a file that the test changes at run time.
  *
- * Loaded by LD_PRELOAD. A seccomp filter hands every call of interest to a SIGSYS handler, which
- * answers with an error or makes the call: so calls are met however they are made, through the C
- * library or without it. The handler's own calls are let through by their address.
+ * Loaded by LD_PRELOAD. A seccomp filter passes every relevant call to a SIGSYS handler, which
+ * returns an error or makes the call. So it covers calls through the C library and calls without
+ * it. The filter allows the handler's own calls by their address.
  *
  * The file named by PTUNNEL_FAULTS holds RULES rules of eight 32-bit words each: see `struct rule`.
  */
@@ -34,13 +34,13 @@
 
 struct rule {
     uint32_t call;  /* enum call; 0: no rule */
-    uint32_t error; /* what the call fails with */
+    uint32_t error; /* the errno of the failure */
     uint32_t every; /* 1: each call, 2: every second one… */
-    uint32_t skip;  /* so many calls go well before the first that counts */
-    uint32_t limit; /* so many fail at most; 0: no limit */
+    uint32_t skip;  /* number of calls that succeed before the first one that counts */
+    uint32_t limit; /* maximum number of failures; 0: no limit */
     uint32_t any;   /* 0: calls on sockets with an IP address only, 1: all but on eventfds */
-    uint32_t calls; /* counted here */
-    uint32_t hits;  /* those that failed */
+    uint32_t calls; /* number of calls so far */
+    uint32_t hits;  /* number of failed calls */
 };
 
 enum call {
@@ -50,7 +50,7 @@ enum call {
 
 static struct rule *rules;
 
-/* Arguments as a function has them, moved to where a system call has them. */
+/* Moves the arguments from the registers of a function call to those of a system call. */
 long faults_call(long number, long a, long b, long c, long d, long e, long f);
 extern char faults_called[];
 __asm__(".text\n"
@@ -107,13 +107,13 @@ static int has_ip_address(long fd) {
     return failed == 0 && (domain == AF_INET || domain == AF_INET6);
 }
 
-/* An eventfd or a timer has no type. What fails here never does there, and tokio panics at it. */
+/* An eventfd or a timer has no type. Such errors never occur there, and tokio panics if they do. */
 static int has_type(long fd) {
     struct stat stat;
     return faults_call(SYS_fstat, fd, (long)&stat, 0, 0, 0, 0) != 0 || (stat.st_mode & S_IFMT) != 0;
 }
 
-/* The error that this call shall fail with, if any. */
+/* Returns the error that this call must fail with, or 0. */
 static long error_for(long number, const greg_t *r) {
     enum call call = kind_of(number, r);
     for (int i = 0; call != NONE && i < RULES; i++) {
@@ -141,7 +141,7 @@ static void on_call(int signal, siginfo_t *info, void *context) {
     long number = info->si_syscall;
     long error = error_for(number, r);
     (void)signal;
-    /* connect(2) that is interrupted goes on. */
+    /* An interrupted connect(2) continues. */
     if (error && !(number == SYS_connect && error == EINTR)) {
         r[REG_RAX] = -error;
         return;

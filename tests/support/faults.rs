@@ -7,11 +7,11 @@ use super::parts::preloadable;
 use super::program::Ptunnel;
 use super::temp::TempDir;
 
-/// Rules that there is room for.
+/// Maximum number of rules.
 const RULES: usize = 16;
-/// Words of a rule, of four bytes each.
+/// Number of words of a rule, of four bytes each.
 const WORDS: usize = 8;
-/// Where in a rule the calls that failed are counted.
+/// The word of a rule that counts the failed calls.
 const HITS: usize = 7;
 
 /// A kind of system call.
@@ -33,7 +33,7 @@ pub enum Call {
     PipeSize,
 }
 
-/// Which calls fail, and with what.
+/// A kind of calls that fail, and their error.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     call: Call,
@@ -45,7 +45,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Each call of this kind, on sockets with an IP address where it is about one.
+    /// Makes each call of this kind fail, on sockets with an IP address if it is about a
+    /// descriptor.
     pub fn new(call: Call, error: i32) -> Fault {
         let any = matches!(
             call,
@@ -61,28 +62,28 @@ impl Fault {
         }
     }
 
-    /// Only each call with this number.
+    /// Makes only each call with this number fail.
     pub fn every(self, every: u32) -> Fault {
         Fault { every, ..self }
     }
 
-    /// So many go well before.
+    /// Lets this many calls succeed first.
     pub fn after(self, skip: u32) -> Fault {
         Fault { skip, ..self }
     }
 
-    /// So many at most.
+    /// Limits the number of failing calls.
     pub fn at_most(self, limit: u32) -> Fault {
         Fault { limit, ..self }
     }
 
-    /// On whatever descriptor but an eventfd.
+    /// Includes all descriptors except eventfds.
     pub fn on_all(self) -> Fault {
         Fault { any: true, ..self }
     }
 }
 
-/// What fails in the programs that were started with it.
+/// The faults of the programs that were started with them.
 pub struct Faults {
     file: File,
     library: String,
@@ -91,7 +92,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Nothing fails yet.
+    /// Returns the shared faults, none of them set.
     pub fn none() -> Faults {
         let folder = TempDir::new();
         let library = preloadable(&folder, include_str!("faults.c"));
@@ -105,14 +106,14 @@ impl Faults {
         }
     }
 
-    /// A program whose calls can fail; nothing may stand before it on its command line.
+    /// Returns a program whose calls can fail; it must be the first command of its command line.
     pub fn of(&self, program: Ptunnel) -> Ptunnel {
         program
             .env("LD_PRELOAD", &self.library)
             .env("PTUNNEL_FAULTS", &self.path)
     }
 
-    /// From now on these fail, and no others.
+    /// Replaces the faults by these.
     pub fn set(&self, faults: &[Fault]) {
         self.clear();
         assert!(faults.len() <= RULES);
@@ -129,17 +130,17 @@ impl Faults {
             for (word, value) in words.iter().enumerate() {
                 self.write(place, 1 + word, *value);
             }
-            // Last: it is in force from here on.
+            // Last, because the rule applies from then on.
             self.write(place, 0, fault.call as u32);
         }
     }
 
-    /// Nothing fails any more.
+    /// Removes all faults.
     pub fn clear(&self) {
         (0..RULES).for_each(|place| self.write(place, 0, 0));
     }
 
-    /// How many calls each of the faults has met.
+    /// Returns the number of calls that each fault has hit.
     pub fn hits(&self, count: usize) -> Vec<u32> {
         let hits = |place| {
             let mut word = [0; 4];

@@ -5,7 +5,7 @@
 //! command line: point `PTUNNEL_BIN` at it. Everything here blocks, on std's sockets and threads;
 //! no test waits for a time to pass where it can wait for a condition.
 
-// Two test crates share the rig, and neither uses all of it.
+// Several test crates share the rig, and none uses all of it.
 #![allow(dead_code, unused_imports)]
 
 pub mod bytes;

@@ -18,7 +18,7 @@ use super::temp::{free_port, TempDir};
 use super::tls::{Authority, Identity};
 use super::wait::eventually;
 
-/// The path of an installed program; panics when it is missing.
+/// Returns the path of an installed program; panics if it is missing.
 pub fn find(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/lib/squid"];
@@ -30,15 +30,15 @@ pub fn find(name: &str) -> PathBuf {
     }
 }
 
-/// A command of an installed program, without the caller's environment, and with a limit in time
-/// that only a broken program reaches.
+/// Returns a command of an installed program, without the caller's environment, and with a time
+/// limit that only a broken program reaches.
 pub fn command(name: &str) -> Command {
     let mut command = clean_command(find("timeout"));
     command.arg("120").arg(find(name));
     command
 }
 
-/// Runs an installed program to its end; panics when it fails.
+/// Runs an installed program to its end; panics if it fails.
 #[track_caller]
 pub fn run(name: &str, args: &[&str]) -> Vec<u8> {
     let output = output(name, args);
@@ -57,7 +57,7 @@ pub fn output(name: &str, args: &[&str]) -> Output {
         .unwrap_or_else(|e| panic!("{}: {}", name, e))
 }
 
-/// The status and what was said.
+/// Returns the status and the output as text.
 pub fn described(output: &Output) -> String {
     format!(
         "{}\nstdout: {}\nstderr: {}",
@@ -67,14 +67,15 @@ pub fn described(output: &Output) -> String {
     )
 }
 
-/// Compiles functions that `LD_PRELOAD` puts before the C library's; returns where they are.
+/// Compiles functions that `LD_PRELOAD` puts before the C library's; returns the path of the
+/// library.
 pub fn preloadable(folder: &TempDir, source: &str) -> String {
     let (source, library) = (folder.file("preload.c", source), folder.at("preload.so"));
     run("cc", &["-shared", "-fPIC", "-o", &library, &source]);
     library
 }
 
-/// `curl` with limits, silent but for errors; panics when it fails.
+/// Runs `curl` with limits, silent except for errors; panics if it fails.
 #[track_caller]
 pub fn curl(args: &[&str]) -> Vec<u8> {
     let mut all = vec!["--silent", "--show-error", "--max-time", "60"];
@@ -89,7 +90,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts what `make` returns for a port, on another port when that one was taken.
+    /// Starts the command that `make` returns for a port, with another port if that one is taken.
     pub(super) fn start(name: &str, log: &str, make: impl Fn(u16) -> Command) -> Server {
         for _ in 0..5 {
             let port = free_port();
@@ -119,7 +120,7 @@ impl Server {
         self.address
     }
 
-    /// Waits until connections are taken; false when the process ended instead.
+    /// Waits until the server accepts connections; returns false if the process ended instead.
     fn is_ready(&mut self) -> bool {
         let mut alive = true;
         eventually("the server takes connections", || {
@@ -138,10 +139,10 @@ impl Drop for Server {
     }
 }
 
-/// A user and a password, as a proxy is told of them.
+/// The user and the password that a proxy requires.
 pub type Login<'a> = Option<(&'a str, &'a str)>;
 
-/// Apache as a proxy that is spoken to in TLS.
+/// Apache as a proxy with TLS.
 pub struct Apache {
     server: Server,
     _folder: TempDir,
@@ -194,7 +195,7 @@ impl Apache {
     }
 }
 
-/// Ends its workers, too: they would outlive a killed parent.
+/// Ends its workers, too, which would outlive a killed parent.
 impl Drop for Apache {
     fn drop(&mut self) {
         let server = &mut self.server.child;
@@ -205,19 +206,19 @@ impl Drop for Apache {
     }
 }
 
-/// Squid, with one of its own helpers where it asks who its clients are.
+/// Squid, with one of its own helpers if it requires authentication.
 pub struct Squid {
     server: Server,
     _folder: TempDir,
 }
 
-/// For the rules of a squid that asks; behind `auth_param`.
+/// Rules of a squid that requires authentication; they must follow `auth_param`.
 const KNOWN_ONLY: &str = "acl known proxy_auth REQUIRED\n\
                           http_access allow known\n\
                           http_access deny all\n";
 
 impl Squid {
-    /// With Basic authentication when there is a login.
+    /// Starts it, with Basic authentication if there is a login.
     pub fn start(login: Login) -> Squid {
         Squid::with_rules(|folder| match login {
             Some((user, password)) => {
@@ -236,7 +237,7 @@ impl Squid {
         })
     }
 
-    /// With Digest authentication; a nonce is good for `uses` requests.
+    /// Starts it with Digest authentication; a nonce is valid for `uses` requests.
     pub fn with_digest(user: &str, password: &str, uses: usize) -> Squid {
         Squid::with_rules(|folder| {
             let users = folder.file("users", format!("{}:{}\n", user, password));
@@ -252,8 +253,8 @@ impl Squid {
         })
     }
 
-    /// With NTLM authentication, by Samba's helper: it takes NTLMv2 alone, and computes the right
-    /// answer by itself, from this password for every user.
+    /// Starts it with NTLM authentication by Samba's helper, which accepts only NTLMv2, and
+    /// computes the right answer itself, from this password for every user.
     pub fn with_ntlm(password: &str) -> Squid {
         Squid::with_rules(|_| {
             format!(
@@ -292,7 +293,7 @@ impl Squid {
             );
             let config = folder.file("squid.conf", config);
             let mut command = clean_command(&program);
-            // A name of its own keeps it off the shared memory of any other squid.
+            // Its own name separates its shared memory from that of any other squid.
             command.args(&["-N", "-n", &format!("ptunnel{}", port), "-f", &config]);
             command
         });
@@ -307,7 +308,7 @@ impl Squid {
     }
 }
 
-/// A folder that squid may write to after it has given up being root.
+/// Returns a folder that squid can write to after it has dropped root's privileges.
 fn open_folder() -> TempDir {
     let folder = TempDir::new();
     let mode = fs::Permissions::from_mode(0o777);
@@ -315,7 +316,7 @@ fn open_folder() -> TempDir {
     folder
 }
 
-/// tinyproxy; with Basic authentication when there is a login.
+/// tinyproxy, with Basic authentication if there is a login.
 pub struct Tinyproxy {
     server: Server,
     _folder: TempDir,
@@ -349,7 +350,8 @@ impl Tinyproxy {
     }
 }
 
-/// nginx as an origin, plain and over TLS, with a certificate for localhost made for the test.
+/// nginx as an origin, over plain HTTP and over TLS, with a certificate for localhost made for the
+/// test.
 pub struct Nginx {
     plain: Server,
     tls: SocketAddr,
@@ -418,7 +420,7 @@ impl Nginx {
         Nginx::start_with("")
     }
 
-    /// One that wants a certificate of this authority, in TLS.
+    /// Starts one that requires a client certificate of this authority, over TLS.
     pub fn asking(authority: &Authority) -> Nginx {
         Nginx::start_with(&format!(
             "ssl_client_certificate {};\nssl_verify_client on;\n",
@@ -426,7 +428,7 @@ impl Nginx {
         ))
     }
 
-    /// One that compresses what it may.
+    /// Starts one that compresses replies if it can.
     pub fn compressing() -> Nginx {
         Nginx::start_with("gzip on;\ngzip_min_length 1;\ngzip_types *;\n")
     }
@@ -496,28 +498,28 @@ impl Nginx {
         Nginx { plain, tls, folder }
     }
 
-    /// What the file `/big` holds.
+    /// Returns the content of the file `/big`.
     pub fn big() -> Pattern {
         Pattern::new(4242)
     }
 
-    /// Where it speaks plain HTTP.
+    /// Returns its address for plain HTTP.
     pub fn address(&self) -> SocketAddr {
         self.plain.address
     }
 
-    /// Where it speaks HTTPS.
+    /// Returns its address for HTTPS.
     pub fn tls(&self) -> SocketAddr {
         self.tls
     }
 
-    /// The path of the certificate that a client has to trust.
+    /// Returns the path of the certificate that a client must trust.
     pub fn certificate(&self) -> String {
         self.folder.at("certificate.pem")
     }
 }
 
-/// OpenSSH's server for the user of the test, with keys made for it, and what its clients need.
+/// OpenSSH's server for the test's user, with keys made for it, and the options for its clients.
 pub struct Sshd {
     server: Server,
     folder: TempDir,
@@ -527,7 +529,7 @@ impl Sshd {
     pub fn start() -> Sshd {
         let program = find("sshd");
         if sys::is_root() {
-            // The empty folder that sshd's unprivileged child is locked into.
+            // The empty folder that confines sshd's unprivileged child.
             fs::create_dir_all("/run/sshd").expect("/run/sshd");
         }
         let folder = TempDir::new();
@@ -568,7 +570,7 @@ impl Sshd {
         self.server.address
     }
 
-    /// Options that ssh, scp and sftp share: the keys, and how to come there.
+    /// Returns the options that ssh, scp and sftp share: the keys, and the proxy command.
     pub fn client_options(&self, proxy_command: &str) -> Vec<String> {
         let port = self.server.address.port();
         let options = [

@@ -15,12 +15,12 @@ use super::sys;
 use super::temp::free_port;
 use super::wait::{eventually, TIMEOUT};
 
-/// One side of a TCP connection. No read or write outlasts [`TIMEOUT`].
+/// One side of a TCP connection. No read or write lasts longer than [`TIMEOUT`].
 pub struct Connection {
     stream: TcpStream,
-    /// Read past a head, and not taken yet.
+    /// Bytes that were read together with a head, and are still unread by the test.
     ahead: Vec<u8>,
-    /// How many connections the peer accepted before this one.
+    /// Number of connections that the peer accepted before this one.
     pub number: usize,
 }
 
@@ -65,12 +65,13 @@ impl Connection {
         &self.stream
     }
 
-    /// A second handle on the same connection. Bytes read ahead stay with the first.
+    /// Returns a second handle on the same connection. Bytes that were read ahead stay with the
+    /// first.
     pub fn handle(&self) -> Connection {
         Connection::new(self.stream.try_clone().expect("a descriptor"), self.number)
     }
 
-    /// Our address.
+    /// Returns the local address.
     pub fn local(&self) -> SocketAddr {
         self.stream.local_addr().expect("an address")
     }
@@ -83,15 +84,16 @@ impl Connection {
         }
     }
 
-    /// Writes as much as the other side takes before it ends the connection.
+    /// Writes as much as the other side accepts before it ends the connection.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Writes the pieces so that each is read alone: the next one goes once the last was read.
+    /// Writes the pieces so that each is read separately: the next one is sent after the previous
+    /// one was read.
     pub fn send_apart<P: AsRef<[u8]>>(&mut self, pieces: impl IntoIterator<Item = P>) {
         for piece in pieces {
-            // The other side may have seen enough and be gone.
+            // The other side may have read enough and closed the connection.
             if self.try_send(piece).is_err() {
                 return;
             }
@@ -99,12 +101,12 @@ impl Connection {
         }
     }
 
-    /// Writes byte after byte, each read alone.
+    /// Writes single bytes, each of which is read separately.
     pub fn send_bytewise(&mut self, bytes: impl AsRef<[u8]>) {
         self.send_apart(bytes.as_ref().chunks(1));
     }
 
-    /// Waits until the other side's program has read all that was sent, or is gone.
+    /// Waits until the other side's program has read all bytes, or has closed.
     #[track_caller]
     pub fn wait_until_read(&self) {
         let (here, there) = match (self.stream.local_addr(), self.stream.peer_addr()) {
@@ -116,9 +118,9 @@ impl Connection {
         });
     }
 
-    /// Reads a head up to its blank line, and keeps what follows for the next read.
+    /// Reads a head up to its blank line, and keeps the bytes after it for the next read.
     ///
-    /// Returns what there is when the end comes sooner.
+    /// Returns an incomplete head if the end comes first.
     pub fn read_head(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
@@ -134,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Answers a request for a tunnel with 200; returns the request's head.
+    /// Replies to a request for a tunnel with 200; returns the request's head.
     pub fn grant(&mut self) -> String {
         let head = self.read_head();
         self.send("HTTP/1.1 200 OK\r\n\r\n");
@@ -174,7 +176,7 @@ impl Connection {
         all
     }
 
-    /// Reads to the end, be it an orderly one or a reset.
+    /// Reads to the end, orderly or by a reset.
     #[track_caller]
     pub fn rest_or_reset(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
@@ -212,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// Whether there is nothing to read now: neither bytes nor the end.
+    /// Returns whether there is nothing to read now: neither bytes nor the end.
     pub fn is_quiet(&self) -> bool {
         self.stream.set_nonblocking(true).expect("a mode");
         let mut byte = [0; 1];
@@ -223,7 +225,7 @@ impl Connection {
 
     /// Sends the end; the other direction stays open.
     pub fn finish_sending(&self) {
-        // Not connected any more: the other side was quicker.
+        // Fails if the other side has closed already.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
@@ -232,7 +234,7 @@ impl Connection {
         sys::reset_on_close(&self.stream);
     }
 
-    /// Sends back all that comes, and the end after it.
+    /// Sends all bytes back, and the end after them.
     pub fn echo(&mut self) {
         let mut buffer = vec![0; 65_536];
         loop {
@@ -247,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Reads and drops all that comes, to the end.
+    /// Reads and discards all bytes, to the end.
     pub fn drain(&mut self) {
         let mut buffer = vec![0; 65_536];
         while let Ok(n) = self.read(&mut buffer) {
@@ -284,12 +286,12 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|w| w == needle)
 }
 
-/// A listener that runs a script with each connection, on a thread of its own.
+/// A listener that runs a script with each connection, on a separate thread.
 ///
 /// A script that panics fails the test when the peer is dropped.
 pub struct Peer {
     address: SocketAddr,
-    /// Keeps the port until the last: nobody else gets what is sent there to end the thread.
+    /// Keeps the port to the end: no other program must get the connection that ends the thread.
     _listener: TcpListener,
     accepted: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
@@ -299,7 +301,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// On a free port of 127.0.0.1.
+    /// Starts on a free port of 127.0.0.1.
     pub fn start<S>(script: S) -> Peer
     where
         S: Fn(Connection) + Send + Sync + 'static,
@@ -316,7 +318,7 @@ impl Peer {
         Peer::accept_from(listener, script)
     }
 
-    /// On a listener that the test made.
+    /// Starts on a listener that the test made.
     pub fn accept_from<S>(listener: TcpListener, script: S) -> Peer
     where
         S: Fn(Connection) + Send + Sync + 'static,
@@ -363,8 +365,7 @@ impl Peer {
         }
     }
 
-    /// A proxy that keeps each request's head, then hands the connection to the script, which
-    /// answers.
+    /// Starts a proxy that keeps each request's head, and leaves the reply to the script.
     pub fn proxy<S>(script: S) -> Peer
     where
         S: Fn(Connection) + Send + Sync + 'static,
@@ -373,7 +374,7 @@ impl Peer {
         Peer::proxy_from(listener, script)
     }
 
-    /// As `proxy`, on a listener that the test made.
+    /// Starts a proxy like `proxy` on a listener that the test made.
     pub fn proxy_from<S>(listener: TcpListener, script: S) -> Peer
     where
         S: Fn(Connection) + Send + Sync + 'static,
@@ -391,7 +392,7 @@ impl Peer {
         peer
     }
 
-    /// A proxy that grants each tunnel and is its destination: what follows is the script's.
+    /// Starts a proxy that grants each tunnel; the script then plays the destination.
     pub fn granting<S>(script: S) -> Peer
     where
         S: Fn(Connection) + Send + Sync + 'static,
@@ -402,7 +403,7 @@ impl Peer {
         })
     }
 
-    /// An echoing proxy that wants Digest, and closes the connection on which it says so.
+    /// Starts an echoing proxy that requires Digest, and closes the connection of the challenge.
     pub fn closing_at_its_challenge() -> Peer {
         Peer::start(|mut connection| {
             let head = String::from_utf8(connection.read_head()).unwrap();
@@ -420,12 +421,12 @@ impl Peer {
         })
     }
 
-    /// A proxy that grants each tunnel to an echo.
+    /// Starts a proxy that grants each tunnel to an echo.
     pub fn echoing() -> Peer {
         Peer::granting(|mut connection| connection.echo())
     }
 
-    /// A proxy that sends this reply, whatever it is asked, and its end after it.
+    /// Starts a proxy that sends this reply to any request, and then its end.
     pub fn replying(reply: impl Into<Vec<u8>>) -> Peer {
         let reply = reply.into();
         Peer::proxy(move |mut connection| {
@@ -443,17 +444,17 @@ impl Peer {
         self.address.port()
     }
 
-    /// How many connections came in.
+    /// Returns the number of accepted connections.
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
 
-    /// The heads of the requests so far, in their order.
+    /// Returns the heads of the requests so far, in their order.
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 
-    /// The head of the only request.
+    /// Returns the head of the only request.
     #[track_caller]
     pub fn head(&self) -> String {
         eventually("a request", || !self.heads().is_empty());
@@ -478,13 +479,13 @@ impl Drop for Peer {
     }
 }
 
-/// An address of this machine on which nothing listens: a connection is refused at once.
+/// Returns an address of this machine on which no socket listens: a connection is refused at once.
 pub fn closed_address() -> SocketAddr {
     SocketAddr::new("127.0.0.1".parse().unwrap(), free_port())
 }
 
-/// An address at which connections are neither taken nor refused: the backlog is full, and stays
-/// so.
+/// An address at which connections are neither accepted nor refused: the backlog is full, and stays
+/// full.
 pub struct Blackhole {
     listener: TcpListener,
     _waiting: Vec<TcpStream>,
@@ -496,7 +497,8 @@ impl Blackhole {
         sys::set_backlog(&listener, 0);
         let address = listener.local_addr().expect("an address");
         let mut waiting = Vec::new();
-        // A queue of length 0 takes one; the first that is left waiting shows that it is full.
+        // A queue of length 0 holds one connection; the first that has to wait shows that it is
+        // full.
         while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
             waiting.push(stream);
             assert!(waiting.len() < 100, "the backlog does not fill");

@@ -20,12 +20,12 @@ impl Process {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {}", path, e))
     }
 
-    /// The processes that it has started and that have not ended.
+    /// Returns the child processes that haven't ended.
     pub fn children(self) -> Vec<Process> {
         let all = fs::read_dir("/proc").expect("/proc");
         let ids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         let is_child = |process: &Process| {
-            // One may end meanwhile.
+            // A process can end meanwhile.
             let stat = fs::read_to_string(format!("/proc/{}/stat", process.0)).unwrap_or_default();
             let rest = stat.rfind(')').map_or("", |end| &stat[end..]);
             let mut words = rest.split(' ').skip(1);
@@ -35,7 +35,7 @@ impl Process {
         ids.map(Process).filter(is_child).collect()
     }
 
-    /// What a line of its status says.
+    /// Returns the value of a line in its status.
     pub fn status(self, name: &str) -> String {
         let status = self.read("status");
         let mut lines = status.lines().map(|line| line.splitn(2, ':'));
@@ -44,7 +44,7 @@ impl Process {
         value.take().expect("the status").trim().into()
     }
 
-    /// Its limit on something, as `/proc` names it.
+    /// Returns one of its limits, by the name in `/proc`.
     pub fn limit(self, name: &str) -> String {
         let limits = self.read("limits");
         let line = limits.lines().find_map(|line| line.strip_prefix(name));
@@ -52,17 +52,17 @@ impl Process {
         words.next().expect("a value").into()
     }
 
-    /// The environment that it was started with.
+    /// Returns the environment that it was started with.
     pub fn environment(self) -> String {
         self.read("environ")
     }
 
-    /// What it runs.
+    /// Returns the path of its program.
     pub fn program(self) -> PathBuf {
         fs::read_link(format!("/proc/{}/exe", self.0)).expect("the process lives")
     }
 
-    /// Whether these bytes are anywhere in its memory.
+    /// Returns whether its memory contains these bytes.
     pub fn remembers(self, bytes: &[u8]) -> bool {
         let memory = File::open(format!("/proc/{}/mem", self.0)).expect("its memory");
         let maps = self.read("maps");
@@ -80,23 +80,23 @@ impl Process {
         })
     }
 
-    /// How many descriptors are open.
+    /// Returns the number of open descriptors.
     pub fn descriptors(self) -> usize {
         let path = format!("/proc/{}/fd", self.0);
         fs::read_dir(&path).expect("the process lives").count()
     }
 
-    /// How many of those are ends of pipes.
+    /// Returns the number of descriptors that are ends of pipes.
     pub fn pipe_ends(self) -> usize {
         self.descriptors_of("pipe:")
     }
 
-    /// How many of those are this socket.
+    /// Returns the number of descriptors of this socket.
     pub fn copies_of(self, socket: u64) -> usize {
         self.descriptors_of(&format!("socket:[{}]", socket))
     }
 
-    /// How many of those are of something whose name begins so.
+    /// Returns the number of descriptors with a link that begins with this text.
     fn descriptors_of(self, begin: &str) -> usize {
         let path = format!("/proc/{}/fd", self.0);
         let open = fs::read_dir(&path).expect("the process lives");
@@ -105,8 +105,8 @@ impl Process {
         targets.filter(is_one).count()
     }
 
-    /// How many of those a limit of `limit` would count: whoever started us may have left one
-    /// open with a number far above.
+    /// Returns the number of descriptors below `limit`: the caller may have left one open with a
+    /// much higher number.
     pub fn descriptors_below(self, limit: usize) -> usize {
         let path = format!("/proc/{}/fd", self.0);
         let names = fs::read_dir(&path).expect("the process lives");
@@ -114,27 +114,27 @@ impl Process {
         numbers.filter(|number: &usize| *number < limit).count()
     }
 
-    /// How many threads it has, but for the log's, which begins with the first line.
+    /// Returns the number of threads, without the log's, which starts with the first line.
     pub fn threads(self) -> usize {
         let path = format!("/proc/{}/task", self.0);
         let tasks = fs::read_dir(&path).expect("the process lives");
         let paths = tasks.map(|task| task.expect("a thread").path().join("comm"));
-        // One that has ended since counts: it may have been any.
+        // A thread that has ended since is counted: it may have been any.
         let names = paths.map(|path| fs::read_to_string(path).unwrap_or_default());
         names.filter(|name| name != "log\n").count()
     }
 
-    /// Processor time used so far, its own and the kernel's on its behalf.
+    /// Returns the processor time used so far, in user mode and in the kernel.
     pub fn cpu(self) -> Duration {
         let stat = self.read("stat");
-        // The name in parentheses may hold spaces; utime and stime are fields 14 and 15.
+        // The name in parentheses can contain spaces; utime and stime are fields 14 and 15.
         let rest = &stat[stat.rfind(')').expect("a name") + 2..];
         let fields: Vec<&str> = rest.split(' ').collect();
         let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
         Duration::from_millis(ticks * 1000 / sys::clock_ticks())
     }
 
-    /// The same to the nanosecond, of the threads that live.
+    /// Returns the same with nanoseconds, for the threads that still exist.
     pub fn run_time(self) -> Duration {
         let path = format!("/proc/{}/task", self.0);
         let threads = fs::read_dir(&path).expect("the process lives");
@@ -146,7 +146,7 @@ impl Process {
         Duration::from_nanos(nanoseconds.sum())
     }
 
-    /// Whether its first thread waits for something.
+    /// Returns whether its first thread is waiting.
     pub fn is_waiting(self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
         stat.rsplit(") ")
@@ -154,7 +154,7 @@ impl Process {
             .map_or(false, |rest| rest.starts_with('S'))
     }
 
-    /// Waits until it has done what there was to do.
+    /// Waits until the process is idle.
     pub fn settle(self) {
         eventually("at rest", || {
             let before = self.run_time();
@@ -163,7 +163,7 @@ impl Process {
         });
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the resident memory, in bytes.
     pub fn resident(self) -> u64 {
         let status = self.read("status");
         let line = status
@@ -174,7 +174,7 @@ impl Process {
         kib.parse::<u64>().unwrap() * 1024
     }
 
-    /// The soft and the hard limit on descriptors.
+    /// Returns the soft and the hard limit on descriptors.
     pub fn descriptor_limits(self) -> (String, String) {
         let limits = self.read("limits");
         let line = limits
@@ -189,11 +189,11 @@ impl Process {
     }
 }
 
-/// Fields of a socket in the kernel's table, behind its state.
+/// Fields of a socket in the kernel's table, after its state.
 const QUEUES: usize = 0;
 const TIMER: usize = 1;
 
-/// What the table says of the socket `at`, whose other end is `from`, behind its state.
+/// Returns the fields, after the state, of the socket `at`, whose other end is `from`.
 fn entry(at: SocketAddr, from: SocketAddr) -> Option<std::vec::IntoIter<String>> {
     let table = table_for(at);
     let (at, from) = (in_hex(at), in_hex(from));
@@ -207,18 +207,18 @@ fn entry(at: SocketAddr, from: SocketAddr) -> Option<std::vec::IntoIter<String>>
     })
 }
 
-/// How many bytes have arrived at the socket `at`, whose other end is `from`, and were not read
-/// yet by its owner; `None` when there is no such socket.
+/// Returns the number of bytes that have arrived at the socket `at`, whose other end is `from`, and
+/// that its owner hasn't read; `None` if there is no such socket.
 pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
     let queues = entry(at, from)?.nth(QUEUES)?;
     u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
 }
 
-/// When the kernel asks the other side of the socket `at`, whose other end is `from`, whether it
-/// is still there, if nothing comes until then; `None` when it won't, or while it waits for an
+/// Returns the time until the kernel's next keepalive probe on the socket `at`, whose other end is
+/// `from`, if nothing arrives before; `None` without keepalive, or while the socket waits for an
 /// acknowledgement.
 pub fn keepalive(at: SocketAddr, from: SocketAddr) -> Option<Duration> {
-    /// The socket's own timer, which an established connection has for this alone.
+    /// The socket's timer for keepalive; an established connection uses it for nothing else.
     const KEEPALIVE: &str = "02:";
     let timer = entry(at, from)?.nth(TIMER)?;
     if !timer.starts_with(KEEPALIVE) {
@@ -233,13 +233,13 @@ fn table_for(address: SocketAddr) -> String {
     fs::read_to_string(format!("/proc/net/{}", family)).expect("the table of sockets")
 }
 
-/// Whether a socket listens at this very address, without a connection to it.
+/// Returns whether a socket listens at exactly this address, without a connection to it.
 pub fn is_listening(at: SocketAddr) -> bool {
     !listeners(at).is_empty()
 }
 
-/// The sockets that listen at this very address, as the kernel numbers them: one that is opened anew
-/// has another number.
+/// Returns the kernel's numbers of the sockets that listen at exactly this address: a socket that
+/// is opened again has another number.
 pub fn listeners(at: SocketAddr) -> Vec<u64> {
     let table = table_for(at);
     let at = in_hex(at);
@@ -256,7 +256,7 @@ pub fn listeners(at: SocketAddr) -> Vec<u64> {
     numbers
 }
 
-/// The socket that listens at this file; those that it accepted have its name, too.
+/// Returns the number of the socket that listens at this file; accepted sockets have its name, too.
 pub fn listener_at(path: &str) -> u64 {
     /// Its flags: __SO_ACCEPTCON.
     const LISTENING: &str = "00010000";
@@ -269,7 +269,7 @@ pub fn listener_at(path: &str) -> u64 {
     number.unwrap_or_else(|| panic!("no socket has {}", path))
 }
 
-/// An address as /proc/net/tcp writes it: words of the host's byte order.
+/// Returns an address as /proc/net/tcp writes it: words in the host's byte order.
 fn in_hex(address: SocketAddr) -> String {
     let words: Vec<[u8; 4]> = match address {
         SocketAddr::V4(v4) => vec![v4.ip().octets()],

@@ -1,4 +1,4 @@
-//! The program under test: `PTUNNEL_BIN` when set, otherwise the binary of this package.
+//! The program under test: `PTUNNEL_BIN` if set, otherwise the binary of this package.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::process::Process;
 use super::sys;
 use super::wait::{eventually, eventually_some, TIMEOUT};
 
-/// The binary under test.
+/// Returns the path of the binary under test.
 pub fn binary() -> PathBuf {
     match env::var_os("PTUNNEL_BIN") {
         Some(path) => PathBuf::from(path),
@@ -24,7 +24,7 @@ pub fn binary() -> PathBuf {
     }
 }
 
-/// A command that starts with nothing of the caller's environment but the search path.
+/// Returns a command that inherits only the search path from the caller's environment.
 pub fn clean_command(program: impl Into<OsString>) -> Command {
     let mut command = Command::new(program.into());
     command.env_clear();
@@ -38,13 +38,13 @@ pub fn clean_command(program: impl Into<OsString>) -> Command {
     command
 }
 
-/// More than `pipe-user-pages-soft` allows by default: 16,384 pages, and a pipe has 16.
+/// More pipes than `pipe-user-pages-soft` allows by default: 16,384 pages, and a pipe has 16.
 pub const PIPES: usize = 1_100;
 
-/// User and group of nobody.
+/// User and group id of nobody.
 pub const NOBODY: u32 = 65_534;
 
-/// The program is opened before its folder is out of reach.
+/// Opens the program before its folder becomes inaccessible.
 const BECOME_NOBODY: &str = "
 import os, resource, sys
 program = os.open(sys.argv[1], os.O_RDONLY)
@@ -67,7 +67,8 @@ const BECOME_THE_PROGRAM: &str = "
 os.execve(program, sys.argv[1:], os.environ)
 ";
 
-/// A filter of system calls that lets all through but splice(2) with this length, or with any other.
+/// Installs a filter of system calls that allows all except splice(2) with this length, or with any
+/// other one.
 const REFUSE_SPLICE: &str = "
 import ctypes, os, struct, sys
 LOAD, SAME, RETURN, ALLOW, FAIL = 0x20, 0x15, 0x06, 0x7fff0000, 0x00050000
@@ -84,11 +85,11 @@ for words in (38, 1, 0, 0, 0), (22, 2, ctypes.create_string_buffer(filter), 0, 0
 os.execv(sys.argv[1], sys.argv[1:])
 ";
 
-/// What the program moves from a socket into an empty pipe at most; what it moves out of one is
-/// mostly less.
+/// Maximum number of bytes that the program moves from a socket into an empty pipe; it usually
+/// moves fewer out of one.
 const FILL: usize = 256 * 1024;
 
-/// Which half of the splicing is refused.
+/// Which half of splicing is refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Refused {
     FillingPipes,
@@ -113,7 +114,7 @@ impl Ptunnel {
         }
     }
 
-    /// A command line with `-p PROXY`.
+    /// Returns a command line with `-p PROXY`.
     pub fn through(proxy: impl Display) -> Ptunnel {
         Ptunnel::new().proxy(proxy)
     }
@@ -122,18 +123,18 @@ impl Ptunnel {
         self.arg("-p").arg(proxy.to_string())
     }
 
-    /// A tunnel on a free port of 127.0.0.1.
+    /// Adds a tunnel on a free port of 127.0.0.1.
     pub fn to(self, destination: impl Display) -> Ptunnel {
         self.tunnel(&format!("0:{}", destination))
     }
 
-    /// A tunnel, as the program takes it.
+    /// Adds a tunnel, in the form of the command line.
     pub fn tunnel(mut self, tunnel: &str) -> Ptunnel {
         self.lines += 1;
         self.arg(tunnel)
     }
 
-    /// `--serve-proxy` on a free port of 127.0.0.1.
+    /// Adds `--serve-proxy` on a free port of 127.0.0.1.
     pub fn serving(self) -> Ptunnel {
         self.serving_on("127.0.0.1:0")
     }
@@ -143,7 +144,7 @@ impl Ptunnel {
         self.arg("--serve-proxy").arg(address)
     }
 
-    /// `--status` on a free port of 127.0.0.1.
+    /// Adds `--status` on a free port of 127.0.0.1.
     pub fn watched(mut self) -> Ptunnel {
         self.lines += 1;
         self.args(&["--status", "0"])
@@ -163,7 +164,7 @@ impl Ptunnel {
         self
     }
 
-    /// Says that `count` lines more are to be waited for: tunnels given through `arg`.
+    /// Makes `start` wait for `count` more lines: for tunnels that are given through `arg`.
     pub fn more_lines(mut self, count: usize) -> Ptunnel {
         self.lines += count;
         self
@@ -180,7 +181,7 @@ impl Ptunnel {
         self
     }
 
-    /// As `after`, in a mount namespace that ends with the program.
+    /// Runs the script like `after`, in a mount namespace that ends with the program.
     pub fn after_mounting(self, script: &str) -> Ptunnel {
         let mut changed = self.after(script);
         let mut before: Vec<OsString> = vec!["unshare".into(), "--mount".into()];
@@ -192,13 +193,13 @@ impl Ptunnel {
         changed
     }
 
-    /// Runs the program as a user whose share of pipe memory is used up: by `PIPES` pipes that
-    /// the program inherits. Root knows no such share, so it becomes nobody.
+    /// Runs the program as a user whose limit of pipe memory is used up, by `PIPES` pipes that the
+    /// program inherits. Root has no such limit, so the program runs as nobody.
     pub fn with_pipe_memory_used_up(self) -> Ptunnel {
         self.by_nobody_after(&USE_UP_PIPE_MEMORY.replace("PIPES", &PIPES.to_string()))
     }
 
-    /// Runs the program as nobody; wants root.
+    /// Runs the program as nobody; requires root.
     pub fn by_nobody(self) -> Ptunnel {
         self.by_nobody_after("")
     }
@@ -210,7 +211,7 @@ impl Ptunnel {
         self
     }
 
-    /// Runs the program where splice(2) fails so.
+    /// Runs the program with a splice(2) that fails with this error.
     pub fn refusing_splice(mut self, refused: Refused, errno: i32) -> Ptunnel {
         let filling = matches!(refused, Refused::FillingPipes);
         let script = REFUSE_SPLICE
@@ -222,19 +223,19 @@ impl Ptunnel {
         self
     }
 
-    /// Has another program start it, which finds the command line behind its own words.
+    /// Starts the program through another one, which gets the command line after its own arguments.
     pub fn started_by(mut self, words: &[&str]) -> Ptunnel {
         self.before = words.iter().map(OsString::from).collect();
         self
     }
 
-    /// Runs the program away from any terminal.
+    /// Runs the program in a separate session, without a terminal.
     pub fn in_a_session_of_its_own(mut self) -> Ptunnel {
         self.before = vec!["setsid".into(), "--wait".into()];
         self
     }
 
-    /// The command as it will be run, for a test that wires its streams itself.
+    /// Returns the command, for a test that connects its streams itself.
     pub fn command(&self) -> Command {
         let mut words = self.before.clone();
         words.push(binary().into());
@@ -247,14 +248,14 @@ impl Ptunnel {
         command
     }
 
-    /// The command line as one word after the other, for ssh's ProxyCommand.
+    /// Returns the command line as text, for ssh's ProxyCommand.
     pub fn words(&self) -> String {
         let mut all = vec![binary().to_str().expect("UTF-8").to_string()];
         all.extend(self.args.iter().map(|a| a.to_str().unwrap().to_string()));
         all.join(" ")
     }
 
-    /// Starts the program and waits for a line of each tunnel and of the embedded proxy.
+    /// Starts the program and waits for the line of each tunnel and of the embedded proxy.
     pub fn start(self) -> Running {
         let lines = self.lines;
         let mut running = self.spawn();
@@ -262,7 +263,7 @@ impl Ptunnel {
         running
     }
 
-    /// Starts the program with pipes for its three streams, and waits for nothing.
+    /// Starts the program with pipes for its three streams, without waiting.
     pub fn spawn(self) -> Running {
         let mut command = self.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -274,12 +275,12 @@ impl Ptunnel {
         self.run_with(b"")
     }
 
-    /// Runs the program to its end; `input` is its whole input.
+    /// Runs the program to its end, with `input` as its whole input.
     pub fn run_with(self, input: &[u8]) -> Finished {
         let mut running = self.spawn();
         let mut stdin = running.stdin();
         let input = input.to_vec();
-        // A program that ends early reads nothing: not this thread's business.
+        // A program that ends early doesn't read its input, which is no error of this thread.
         let feeding = thread::spawn(move || drop(stdin.write_all(&input)));
         let finished = running.finish();
         feeding.join().expect("the input was fed");
@@ -287,16 +288,17 @@ impl Ptunnel {
     }
 }
 
-/// One line of the program's output about an address that it listens on.
+/// One line of output about an address that the program listens on.
 #[derive(Clone, Debug)]
 pub struct Listening {
     pub line: String,
-    /// That of a Unix socket is its path.
+    /// `None` for a Unix socket.
     address: Option<SocketAddr>,
 }
 
 impl Listening {
-    /// `listening on ADDRESS for …`, `serving proxy on ADDRESS` or `status on http://ADDRESS/`.
+    /// Parses `listening on ADDRESS for …`, `serving proxy on ADDRESS` or `status on
+    /// http://ADDRESS/`.
     fn parse(line: &str) -> Listening {
         let mut words = line.split(' ');
         let address = match words.next() {
@@ -333,7 +335,7 @@ impl Listening {
     }
 }
 
-/// What a program that ended leaves behind.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -342,7 +344,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The exit code; panics when a signal ended the program.
+    /// Returns the exit code; panics if a signal ended the program.
     #[track_caller]
     pub fn code(&self) -> i32 {
         match self.status.code() {
@@ -358,13 +360,13 @@ impl Finished {
         self
     }
 
-    /// Standard output, which must be text.
+    /// Returns standard output, which must be text.
     pub fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).expect("text on stdout")
     }
 }
 
-/// The program's output. No read outlasts [`TIMEOUT`].
+/// The program's output. No read lasts longer than [`TIMEOUT`].
 pub struct Output(ChildStdout);
 
 impl Read for Output {
@@ -374,7 +376,7 @@ impl Read for Output {
     }
 }
 
-/// The program at work. Killed on drop.
+/// A running program. Killed on drop.
 pub struct Running {
     child: Child,
     listening: Vec<Listening>,
@@ -384,7 +386,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a command whose stdin and stdout are wired already.
+    /// Starts a command whose stdin and stdout are connected already.
     pub fn spawn(mut command: Command) -> Running {
         command.stderr(Stdio::piped());
         let mut child = command
@@ -412,7 +414,7 @@ impl Running {
         }
     }
 
-    /// Reads `count` lines about addresses; panics when the program ends before.
+    /// Reads `count` lines about addresses; panics if the program ends before.
     #[track_caller]
     pub fn read_lines(&mut self, count: usize) {
         let stdout = self.stdout.as_mut().expect("a pipe");
@@ -429,7 +431,7 @@ impl Running {
         }
     }
 
-    /// The lines about addresses that were read.
+    /// Returns the lines about addresses that were read.
     pub fn listening(&self) -> &[Listening] {
         &self.listening
     }
@@ -440,34 +442,34 @@ impl Running {
         tunnels.collect()
     }
 
-    /// Where the first tunnel listens.
+    /// Returns the address of the first tunnel.
     pub fn address(&self) -> SocketAddr {
         self.address_of(0)
     }
 
-    /// Where a tunnel listens, counted from 0.
+    /// Returns the address of a tunnel, counted from 0.
     pub fn address_of(&self, tunnel: usize) -> SocketAddr {
         self.tunnels()[tunnel].address()
     }
 
-    /// Where the embedded proxy listens.
+    /// Returns the address of the embedded proxy.
     pub fn proxy(&self) -> SocketAddr {
         let proxy = self.listening.iter().find(|line| line.is_proxy());
         proxy.expect("a line of the embedded proxy").address()
     }
 
-    /// Where it shows how it goes.
+    /// Returns the address of the status page.
     pub fn status(&self) -> SocketAddr {
         let status = self.listening.iter().find(|line| line.is_status());
         status.expect("a line of the status page").address()
     }
 
-    /// A client of the first tunnel.
+    /// Connects a client to the first tunnel.
     pub fn connect(&self) -> Connection {
         Connection::open(self.address())
     }
 
-    /// A client of a tunnel, counted from 0.
+    /// Connects a client to a tunnel, counted from 0.
     pub fn connect_to(&self, tunnel: usize) -> Connection {
         Connection::open(self.address_of(tunnel))
     }
@@ -476,12 +478,12 @@ impl Running {
         Process(self.child.id())
     }
 
-    /// What was written to stderr so far.
+    /// Returns the text on stderr so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
     }
 
-    /// Waits until stderr has all of `words` on one line, and returns that line.
+    /// Waits until stderr has a line with all of `words`, and returns that line.
     #[track_caller]
     pub fn says(&self, words: &[&str]) -> String {
         eventually_some(&format!("a line on stderr with {:?}", words), || {
@@ -493,17 +495,17 @@ impl Running {
         })
     }
 
-    /// The program's input, once.
+    /// Takes the program's stdin, once.
     pub fn stdin(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("a pipe to the program")
     }
 
-    /// The program's input, for a while.
+    /// Returns a reference to the program's stdin.
     pub fn stdin_ref(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().expect("a pipe to the program")
     }
 
-    /// The program's output behind the lines that were read, once.
+    /// Takes the program's stdout after the lines that were read, once.
     pub fn stdout(&mut self) -> BufReader<Output> {
         self.stdout.take().expect("a pipe from the program")
     }
@@ -516,7 +518,7 @@ impl Running {
         self.child.try_wait().expect("the child's status").is_some()
     }
 
-    /// Waits for the program's end and returns what it left: of stdout, what was not read yet.
+    /// Waits for the program's end and returns its result; stdout is the part that wasn't read yet.
     #[track_caller]
     pub fn finish(mut self) -> Finished {
         drop(self.child.stdin.take());
@@ -550,7 +552,7 @@ impl Drop for Running {
     }
 }
 
-/// A terminal for the program's stdin and its questions; stdout stays a pipe.
+/// Starts the program with a terminal for its stdin and its prompts; stdout stays a pipe.
 pub fn start_on_terminal(program: Ptunnel) -> (Running, File) {
     let (person, side) = sys::open_terminal().expect("a pseudo-terminal");
     let mut command = program.command();

@@ -6,7 +6,7 @@ use super::parts::{find, Login, Server, Sshd};
 use super::program::clean_command;
 use super::temp::TempDir;
 
-/// microsocks; it asks who its clients are when there is a login.
+/// microsocks, with authentication if there is a login.
 pub struct Microsocks {
     server: Server,
     _folder: TempDir,
@@ -36,7 +36,7 @@ impl Microsocks {
     }
 }
 
-/// OpenSSH's: `ssh -D`, with an sshd of its own behind it.
+/// OpenSSH's proxy: `ssh -D`, with its own sshd behind it.
 pub struct SshSocks {
     server: Server,
     _sshd: Sshd,

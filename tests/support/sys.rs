@@ -44,19 +44,19 @@ pub fn reset_on_close(stream: &TcpStream) {
     .expect("SO_LINGER");
 }
 
-/// Bounds what the kernel holds for the reader; of a listener, also for those it accepts.
+/// Limits the kernel's buffer for the reader; for a listener, also that of accepted sockets.
 pub fn set_receive_buffer(socket: &impl AsRawFd, size: usize) {
     let size = size as i32;
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &size).expect("SO_RCVBUF");
 }
 
-/// Bounds what the kernel holds for the writer.
+/// Limits the kernel's buffer for the writer.
 pub fn set_send_buffer(socket: &impl AsRawFd, size: usize) {
     let size = size as i32;
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &size).expect("SO_SNDBUF");
 }
 
-/// Holds back what is written, until this is switched off or the socket's end is sent.
+/// Holds written bytes back, until this is switched off or the socket's end is sent.
 pub fn set_cork(stream: &TcpStream, on: bool) {
     let on = on as i32;
     set_option(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CORK, &on).expect("TCP_CORK");
@@ -76,7 +76,7 @@ pub fn send_urgent(stream: &TcpStream, byte: u8) {
     assert_eq!(sent, 1, "{}", io::Error::last_os_error());
 }
 
-/// How many bytes can be read at once.
+/// Returns the number of bytes that can be read at once.
 pub fn readable(stream: &TcpStream) -> usize {
     let mut count: i32 = 0;
     // SAFETY: FIONREAD writes an int through the pointer, and it points at one.
@@ -85,7 +85,7 @@ pub fn readable(stream: &TcpStream) -> usize {
     count as usize
 }
 
-/// How many bytes were written that the other side hasn't acknowledged.
+/// Returns the number of written bytes that the other side hasn't acknowledged.
 pub fn unacknowledged(stream: &TcpStream) -> usize {
     let mut count: i32 = 0;
     // SAFETY: TIOCOUTQ writes an int through the pointer, and it points at one.
@@ -94,7 +94,7 @@ pub fn unacknowledged(stream: &TcpStream) -> usize {
     count as usize
 }
 
-/// Waits until a read from `file` has something to return: bytes, the end or an error.
+/// Waits until a read from `file` returns at once: bytes, the end or an error.
 pub fn wait_readable(file: &impl AsRawFd, limit: Duration) -> io::Result<()> {
     let mut wanted = libc::pollfd {
         fd: file.as_raw_fd(),
@@ -114,28 +114,28 @@ pub fn signal(process: u32, signal: i32) {
     check(unsafe { libc::kill(process as libc::pid_t, signal) }).expect("kill");
 }
 
-/// Clock ticks of /proc in a second.
+/// Returns the number of clock ticks of /proc per second.
 pub fn clock_ticks() -> u64 {
     // SAFETY: no pointers.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as u64 }
 }
 
-/// Whether the test may do what only root may.
+/// Returns whether the test runs as root.
 pub fn is_root() -> bool {
     // SAFETY: no pointers.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Makes a file another user's and group's; wants root.
+/// Changes the owner and the group of a file; requires root.
 pub fn give(path: &str, user: u32, group: u32) {
     let path = CString::new(path).expect("a path");
     // SAFETY: a string that ends in a NUL and lives through the call.
     check(unsafe { libc::chown(path.as_ptr(), user, group) }).expect("chown");
 }
 
-/// The child dies with the thread that starts it: nothing outlives a test that was killed. And
-/// it minds SIGINT even when we were started by a shell in the background, which doesn't, and
-/// SIGHUP by nohup.
+/// Makes the child die with the thread that starts it, so that it can't outlive a killed test. It
+/// also resets SIGINT and SIGHUP to their defaults, which a shell in the background or nohup may
+/// have set to be ignored.
 pub fn die_with_parent(command: &mut Command) {
     let prepare = || {
         for signal in &[libc::SIGINT, libc::SIGHUP] {
@@ -149,14 +149,14 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// The two ends of a pseudo-terminal: what a person sees and types, and the program's side.
+/// Returns the two ends of a pseudo-terminal: the user's side, and the program's.
 pub fn open_terminal() -> io::Result<(File, File)> {
     let (mut person, mut program): (i32, i32) = (0, 0);
     let none = std::ptr::null_mut();
     // SAFETY: two ints to write through; name, settings and size may be null.
     let answer = unsafe { libc::openpty(&mut person, &mut program, none, none as _, none as _) };
     check(answer)?;
-    // SAFETY: openpty made both, and nobody else owns them.
+    // SAFETY: openpty made both, and they have no other owner.
     let ends = unsafe { (File::from_raw_fd(person), File::from_raw_fd(program)) };
     for end in &[&ends.0, &ends.1] {
         // SAFETY: no pointers.
@@ -165,7 +165,7 @@ pub fn open_terminal() -> io::Result<(File, File)> {
     Ok(ends)
 }
 
-/// Whether the terminal shows what is typed.
+/// Returns whether the terminal shows typed characters.
 pub fn echoes(terminal: &File) -> bool {
     // SAFETY: plain numbers, for which zeroes are a value.
     let mut settings: libc::termios = unsafe { mem::zeroed() };
@@ -174,7 +174,7 @@ pub fn echoes(terminal: &File) -> bool {
     settings.c_lflag & libc::ECHO != 0
 }
 
-/// Gives the child a session of its own whose terminal is `terminal`.
+/// Gives the child a new session with `terminal` as its terminal.
 pub fn on_terminal(command: &mut Command, terminal: &File) {
     let fd = terminal.as_raw_fd();
     let prepare = move || {
@@ -186,7 +186,7 @@ pub fn on_terminal(command: &mut Command, terminal: &File) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Raises this process's limit on descriptors as far as it may, and returns it.
+/// Raises this process's limit on descriptors to its maximum, and returns it.
 pub fn raise_descriptor_limit() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -200,20 +200,21 @@ pub fn raise_descriptor_limit() -> usize {
     limit.rlim_cur as usize
 }
 
-/// Moves this thread, and what it will start, into a new network without any interface that is up.
+/// Moves this thread, and the processes that it starts later, into a new network without any
+/// interface that is up.
 pub fn leave_network() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Moves this thread, and what it will start, into the network that the file stands for.
+/// Moves this thread, and the processes that it starts later, into the network of this file.
 pub fn enter_network(network: &File) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Makes an interface of this thread's network: what the kernel sends there is read from the file,
-/// one IP packet at a time, and what is written arrives. No read waits.
+/// Creates an interface in this thread's network. The file returns the packets that the kernel
+/// sends there, one IP packet per read, and written packets arrive at the interface. No read waits.
 pub fn open_tun(name: &str) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

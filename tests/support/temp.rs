@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static FOLDERS: AtomicUsize = AtomicUsize::new(0);
 static PORTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder of its own, removed on drop.
+/// A new folder, removed on drop.
 pub struct TempDir(PathBuf);
 
 impl TempDir {
@@ -26,7 +26,7 @@ impl TempDir {
         &self.0
     }
 
-    /// The path of `name` in this folder, as text.
+    /// Returns the path of `name` in this folder, as text.
     pub fn at(&self, name: &str) -> String {
         let path = self.0.join(name);
         path.to_str().expect("a path in UTF-8").to_string()
@@ -53,8 +53,8 @@ impl Drop for TempDir {
     }
 }
 
-/// A port on which nothing listens, below those the kernel hands out on its own, and never the
-/// same one twice: so it stays free until its user takes it.
+/// Returns a port on which no socket listens, outside the range from which the kernel picks ports,
+/// and never the same one twice. So it stays free until its user binds it.
 pub fn free_port() -> u16 {
     const FIRST: usize = 12_000;
     const COUNT: usize = 20_000;

@@ -1,4 +1,4 @@
-//! Certificates of all kinds from an authority made for one test, and servers that show them.
+//! Certificates from an authority made for one test, and servers that present them.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use super::parts::{find, run, Server};
 use super::program::clean_command;
 use super::temp::TempDir;
 
-/// A CA of the test's own; openssl does its work.
+/// A CA for one test, made with openssl.
 pub struct Authority {
     folder: TempDir,
 }
@@ -42,12 +42,12 @@ impl Authority {
         }
     }
 
-    /// The path of its certificate, for those who shall trust it.
+    /// Returns the path of its certificate, for clients that trust it.
     pub fn certificate(&self) -> String {
         self.identity("ca").certificate
     }
 
-    /// A certificate that vouches for itself, for these alternative names.
+    /// Makes a self-signed certificate for these alternative names.
     pub fn self_signed(&self, name: &str, subject: &str, names: &str) -> Identity {
         let identity = self.identity(name);
         let names = format!("subjectAltName={}", names);
@@ -59,12 +59,12 @@ impl Authority {
         identity
     }
 
-    /// A certificate of this authority for these alternative names (none: "").
+    /// Makes a certificate of this authority for these alternative names (none: "").
     pub fn issue(&self, name: &str, names: &str) -> Identity {
         self.issue_for(name, names, 2)
     }
 
-    /// One that ended yesterday.
+    /// Makes a certificate that expired yesterday.
     pub fn issue_expired(&self, name: &str, names: &str) -> Identity {
         self.issue_for(name, names, -1)
     }
@@ -106,7 +106,7 @@ impl Authority {
     }
 }
 
-/// stunnel as a server: TLS outside, plain TCP to `behind` inside.
+/// stunnel as a server: it accepts TLS, and connects to `behind` over plain TCP.
 pub struct Stunnel {
     server: Server,
     _folder: TempDir,
@@ -117,7 +117,7 @@ impl Stunnel {
         Stunnel::start_with(identity, behind, "")
     }
 
-    /// One that takes only clients with a certificate of the authority.
+    /// Starts one that accepts only clients with a certificate of the authority.
     pub fn asking(identity: &Identity, behind: SocketAddr, authority: &Authority) -> Stunnel {
         let options = format!(
             "CAfile = {}\nverifyChain = yes\nrequireCert = yes\n",
@@ -188,8 +188,8 @@ impl Reverser {
     }
 }
 
-/// A server on Python's `ssl`, which never sends close_notify: it ends the connection when it has
-/// sent its content.
+/// A server with Python's `ssl`, which never sends close_notify: it ends the connection after its
+/// content.
 pub struct PythonTls {
     server: Server,
     _folder: TempDir,
@@ -218,12 +218,12 @@ while True:
 ";
 
 impl PythonTls {
-    /// A proxy that grants each tunnel, and sends this as its destination.
+    /// Starts a proxy that grants each tunnel, and sends this content as its destination.
     pub fn proxy(identity: &Identity, content: &[u8]) -> PythonTls {
         PythonTls::start(identity, content, "proxy")
     }
 
-    /// A server that speaks first.
+    /// Starts a server that sends first.
     pub fn origin(identity: &Identity, content: &[u8]) -> PythonTls {
         PythonTls::start(identity, content, "origin")
     }
@@ -249,13 +249,13 @@ impl PythonTls {
     }
 }
 
-/// nginx as a server of TLS in front of any other: its stream module.
+/// nginx as a TLS server in front of another one, with its stream module.
 pub struct NginxStream {
     server: Server,
     _folder: TempDir,
 }
 
-/// Where Debian keeps it; not there when it is compiled in.
+/// The path in Debian; the file doesn't exist if the module is compiled in.
 const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 
 impl NginxStream {

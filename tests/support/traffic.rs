@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use super::bytes::Pattern;
 use super::peer::Connection;
 
-/// xorshift64*: good enough to be surprising, and the same everywhere.
+/// xorshift64*: random enough, and the same everywhere.
 pub struct Dice(u64);
 
 impl Dice {
@@ -30,12 +30,13 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
     }
 
-    /// From 0 to `bound` - 1.
+    /// Returns a number from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// The size of a piece: many small ones, some around the sizes of buffers, few large ones.
+    /// Returns the size of a piece: usually small, sometimes about the size of a buffer, rarely
+    /// large.
     pub fn size(&mut self) -> usize {
         let size = match self.below(10) {
             0..=3 => 1 + self.below(100),
@@ -53,13 +54,13 @@ impl Dice {
         }
     }
 
-    /// Dice of their own for another thread.
+    /// Returns separate dice for another thread.
     pub fn fork(&mut self) -> Dice {
         Dice(self.next() | 1)
     }
 }
 
-/// The seed that was asked for, or a new one. Prints it: a failing test shows what it printed.
+/// Returns the seed of PTUNNEL_SEED, or a new one. Prints it, for a test that fails.
 pub fn seed() -> u64 {
     let seed = match env::var("PTUNNEL_SEED") {
         Ok(text) => text.parse().expect("PTUNNEL_SEED is a number"),
@@ -72,21 +73,22 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// How one side ends what it sends.
+/// The end of one side's direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
     Orderly,
     Reset,
 }
 
-/// What one side sends, and how it ends that.
+/// The number of bytes that one side sends, and their end.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub bytes: u64,
     pub end: End,
 }
 
-/// How one side's work went: what it sent, what it read (all of it right), and each one's end.
+/// The result of one side: the bytes sent, the bytes read (all of them right), and the end of each
+/// direction.
 #[derive(Debug)]
 pub struct Outcome {
     pub sent: u64,
@@ -95,18 +97,18 @@ pub struct Outcome {
     pub reading: io::Result<()>,
 }
 
-/// One side at work: a thread that writes and one that reads.
+/// One running side: a thread that writes and one that reads.
 struct Side {
     writing: JoinHandle<(Connection, u64, io::Result<()>)>,
     reading: JoinHandle<(u64, io::Result<()>)>,
     end: End,
 }
 
-/// Both sides of a tunnel at work, each with its plan, until both have seen the end. Panics when
-/// a byte or an end is not what the other side sent.
+/// Runs both sides of a tunnel, each with its plan, until both have seen the end. Panics if a byte
+/// or an end isn't the one that the other side sent.
 ///
-/// At most one side may reset: two that do are each free to see anything. Tunnels with different
-/// numbers carry different bytes.
+/// At most one side can reset: if both do, each can see anything. Tunnels with different numbers
+/// carry different bytes.
 pub fn exchange(
     number: u64,
     sides: (Connection, Connection),
@@ -118,8 +120,8 @@ pub fn exchange(
     expect_ends(plans, &client, &server);
 }
 
-/// Both sides at work until both have seen an end, of whatever kind. Panics when a byte is not the
-/// one that the other side sent; `streams` are the client's and the server's.
+/// Runs both sides until both have seen an end, of any kind. Panics if a byte isn't the one that
+/// the other side sent; `streams` are the client's and the server's.
 pub fn play(
     streams: (Pattern, Pattern),
     sides: (Connection, Connection),
@@ -129,7 +131,7 @@ pub fn play(
     let (up, down) = streams;
     let client = Side::start(sides.0, up.clone(), down.clone(), plans.0, dice);
     let server = Side::start(sides.1, down, up, plans.1, dice);
-    // Whoever resets does so when all of its own is done: the other one waits for that.
+    // A side that resets does so when its own work is done: the other side waits for that.
     if plans.1.end == End::Reset {
         let server = server.finish();
         return (client.finish(), server);
@@ -138,7 +140,7 @@ pub fn play(
     (client, server.finish())
 }
 
-/// Panics unless each side has read what the other one's plan says, and its end.
+/// Panics unless each side has read everything in the other side's plan, and its end.
 pub fn expect_ends(plans: (Plan, Plan), client: &Outcome, server: &Outcome) {
     match (plans.0.end, plans.1.end) {
         (End::Reset, _) => expect_reset(client, server),
@@ -150,7 +152,7 @@ pub fn expect_ends(plans: (Plan, Plan), client: &Outcome, server: &Outcome) {
     }
 }
 
-/// Everything that `from` sent has arrived at `to`, and so has its end.
+/// Checks that all bytes from `from` have arrived at `to`, and the end, too.
 fn expect_all(from: &Outcome, to: &Outcome) {
     assert!(
         from.sending.is_ok() && to.reading.is_ok(),
@@ -161,15 +163,15 @@ fn expect_all(from: &Outcome, to: &Outcome) {
     assert_eq!(to.seen, from.sent);
 }
 
-/// `other` has read a part of what was sent, and knows that it isn't all.
+/// Checks that `other` has read a part of the bytes, and noticed that it is incomplete.
 fn expect_reset(resetting: &Outcome, other: &Outcome) {
     assert!(other.seen <= resetting.sent, "{:?}\n{:?}", resetting, other);
     expect_told(other);
 }
 
-/// It knows that what it read isn't all.
+/// Checks that this side noticed that the bytes are incomplete.
 pub fn expect_told(outcome: &Outcome) {
-    // A socket tells its error once, to whoever asks first.
+    // A socket returns its error once, to the first call.
     let is_told = outcome.reading.is_err() || outcome.sending.is_err();
     assert!(is_told, "a reset became an orderly end: {:?}", outcome);
 }
@@ -207,7 +209,7 @@ impl Side {
     }
 }
 
-/// What a thread has to say; its panic is ours.
+/// Returns the result of a thread, or continues its panic.
 pub fn joined<T>(thread: JoinHandle<T>) -> T {
     thread
         .join()
@@ -232,7 +234,7 @@ fn write(
     }
     match plan.end {
         End::Orderly => to.finish_sending(),
-        // Our own reader comes back, so that its handle is gone when the connection is reset.
+        // The reader on this side returns, so that its handle is gone when the connection is reset.
         End::Reset => drop(to.stream().shutdown(Shutdown::Read)),
     }
     (to, sent, Ok(()))

@@ -3,16 +3,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The outer limit of every wait: far above what a loaded machine needs.
+/// Limit of every wait: far above the need of a loaded machine.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Returns once `condition` holds; panics with `what` when it never does.
+/// Returns once `condition` holds; panics with `what` if it never does.
 #[track_caller]
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     eventually_some(what, || if condition() { Some(()) } else { None })
 }
 
-/// Returns what `probe` finds; panics with `what` when it never finds anything.
+/// Returns the value that `probe` finds; panics with `what` if it never finds one.
 #[track_caller]
 pub fn eventually_some<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -29,7 +29,7 @@ pub fn eventually_some<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// Checks again and again, for `time`, that `condition` holds: for what must not happen.
+/// Checks repeatedly, for `time`, that `condition` holds: for events that must not happen.
 #[track_caller]
 pub fn steadily(what: &str, time: Duration, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();

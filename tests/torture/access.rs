@@ -8,7 +8,7 @@ fn echo() -> Peer {
     Peer::start(|mut connection| connection.echo())
 }
 
-/// The status with which a request for `target` is answered.
+/// Returns the status of the reply to a request for `target`.
 fn status(program: &Running, target: &str) -> String {
     ask(
         program,
@@ -16,7 +16,7 @@ fn status(program: &Running, target: &str) -> String {
     )
 }
 
-/// The status of the answer to these bytes.
+/// Returns the status of the reply to these bytes.
 fn ask(program: &Running, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Connection::open(program.proxy());
     client.send(bytes);
@@ -30,9 +30,9 @@ fn allowing(patterns: &[&str]) -> Ptunnel {
     patterns.iter().fold(program, allow)
 }
 
-/// Names of a list may be somebody else's, who lets them lead here.
+/// A listed name can belong to another person, who makes it resolve to this machine.
 #[test]
-fn a_name_that_resolves_to_this_machine_gets_round_no_list() {
+fn a_name_that_resolves_to_this_machine_does_not_bypass_a_list() {
     let folder = TempDir::new();
     let hosts = folder.file(
         "hosts",
@@ -58,7 +58,8 @@ fn a_name_that_resolves_to_this_machine_gets_round_no_list() {
         }
     }
     assert_eq!(origin.accepted(), 0);
-    // Who allows this machine by its name, or everything, or has no list, means it.
+    // An operator who allows this machine by its name, or everything, or who gives no list, intends
+    // it.
     let lists: [&[&str]; 3] = [&["example", "localhost"], &["*"], &[]];
     for list in &lists {
         let program = start(list);
@@ -67,10 +68,10 @@ fn a_name_that_resolves_to_this_machine_gets_round_no_list() {
     }
 }
 
-/// Loopback alone was meant by "this machine": its other addresses, at which most of what it
-/// serves listens, were reached, and so was the address where a cloud hands out its secrets.
+/// Regression: "this machine" meant only loopback. Clients could reach its other addresses, on
+/// which most of its services listen, and the address at which a cloud hands out secrets.
 #[test]
-fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
+fn a_name_that_resolves_to_an_interface_or_the_link_does_not_bypass_a_list() {
     let folder = TempDir::new();
     let hosts = folder.file(
         "hosts",
@@ -81,7 +82,7 @@ fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
     for address in &["192.0.2.7/32", "2001:db8::7/128"] {
         namespace.run(|| parts::run("ip", &["address", "add", address, "dev", "lo"]));
     }
-    // As where an address moves between machines; then any address can be bound to.
+    // As if an address moves between machines: then any address can be bound.
     namespace.set("ipv4/ip_nonlocal_bind", "1");
     let origin = namespace.run(|| Gate::on("[::]:0"));
     let status_with = |list: &[&str], target: &str| {
@@ -101,7 +102,8 @@ fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
         assert_eq!(status_with(list, "four.example"), "200", "{:?}", list);
     }
     assert_eq!(status_with(&["192.0.2.7"], "192.0.2.7"), "200");
-    // Without a list, whoever comes from elsewhere goes elsewhere, however it is asked for.
+    // Without a list, clients from other machines can reach only other machines, with any form of
+    // the request.
     let status_beyond = |target: &str| {
         let mounting = format!("mount --bind {} /etc/hosts", hosts);
         namespace.run(|| {
@@ -126,7 +128,7 @@ fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
 }
 
 #[test]
-fn no_way_to_write_an_address_gets_round_a_list() {
+fn no_notation_of_an_address_bypasses_a_list() {
     let origin = echo();
     let program = allowing(&["192.0.2.0/24", "2001:db8::/32", "example.org"]).start();
     for host in &[
@@ -154,7 +156,7 @@ fn no_way_to_write_an_address_gets_round_a_list() {
         let target = format!("{}:{}", host, origin.port());
         assert_eq!(status(&program, &target), "403", "{}", target);
     }
-    // Zone ids, users and names of names: nothing that two readers could read differently.
+    // Zone ids, users and nested names: nothing that two readers could read differently.
     for host in &[
         "[::1%lo]",
         "[::1%25lo]",
@@ -171,9 +173,9 @@ fn no_way_to_write_an_address_gets_round_a_list() {
     assert_eq!(origin.accepted(), 0);
 }
 
-/// Such a block was taken, and covered nothing.
+/// Regression: such a block was accepted, and covered nothing.
 #[test]
-fn a_list_may_write_a_block_of_ipv4_as_ipv6() {
+fn a_list_can_contain_an_ipv4_block_in_ipv6_notation() {
     let origin = echo();
     let program = allowing(&["::ffff:127.0.0.0/104"]).start();
     let port = origin.port();
@@ -196,7 +198,7 @@ fn a_list_may_write_a_block_of_ipv4_as_ipv6() {
 }
 
 #[test]
-fn is_never_a_proxy_for_everybody_unless_told_so() {
+fn is_never_an_open_proxy_by_default() {
     let everywhere = [
         &["--serve-proxy", "*:0"][..],
         &["--serve-proxy", ":0"],
@@ -220,7 +222,7 @@ fn is_never_a_proxy_for_everybody_unless_told_so() {
 }
 
 #[test]
-fn what_two_readers_would_read_differently_is_no_request() {
+fn requests_that_two_readers_would_read_differently_are_refused() {
     let origin = echo();
     let program = Ptunnel::new().serving().start();
     let target = origin.address();
@@ -266,7 +268,7 @@ fn what_two_readers_would_read_differently_is_no_request() {
 }
 
 #[test]
-fn a_line_break_in_host_header_or_credential_goes_no_further() {
+fn a_line_break_in_host_header_or_credential_is_refused() {
     let proxy = Peer::echoing();
     let address = proxy.address().to_string();
     let url = |user_info: &str| format!("http://{}@{}", user_info, address);
@@ -303,7 +305,7 @@ fn a_line_break_in_host_header_or_credential_goes_no_further() {
     assert_eq!(proxy.accepted(), 0);
 }
 
-/// 64 KiB of it were taken, and the rest left out in silence.
+/// Regression: the first 64 KiB were used, and the rest was ignored silently.
 #[test]
 fn a_password_file_that_is_too_long_is_refused() {
     let folder = TempDir::new();
@@ -317,9 +319,9 @@ fn a_password_file_that_is_too_long_is_refused() {
     }
 }
 
-/// What a terminal obeys, or shows as something else, in a name that messages repeat.
+/// Characters that a terminal interprets, or shows as others, in a name that messages repeat.
 #[test]
-fn messages_show_a_user_name_as_it_is() {
+fn messages_escape_a_user_name() {
     let user = "j\u{1b}[2Jo\u{202e}e\u{feff}";
     let shown = "j\\x1b[2Jo\\u{202e}e\\u{feff}";
     let program = || Ptunnel::through("192.0.2.1:1").arg("0:a:1");
@@ -338,9 +340,9 @@ fn messages_show_a_user_name_as_it_is() {
     }
 }
 
-/// A listener of both families made a client of IPv4 look like somebody else in the log.
+/// Regression: a listener of both families logged IPv4 clients with another address.
 #[test]
-fn the_log_calls_a_client_what_it_is() {
+fn the_log_shows_an_ipv4_client_as_ipv4() {
     let program = Ptunnel::through("127.0.0.1:1")
         .tunnel("*:0:a.example:1")
         .start();

@@ -12,7 +12,7 @@ use crate::support::traffic::{self, Dice, End, Plan};
 use crate::support::{Connection, Pattern, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
-/// At once.
+/// Number of concurrent tunnels.
 const GROUP: u64 = 4;
 
 #[test]
@@ -48,7 +48,7 @@ fn every_byte_and_end_arrives_through_the_embedded_proxy() {
     }
 }
 
-/// `--splice` of the tunnel, and of the proxy behind it.
+/// Returns `--splice` of the tunnel, and of the proxy behind it.
 fn settings() -> &'static [(&'static str, &'static str)] {
     let all = &[
         ("auto", "auto"),
@@ -60,8 +60,8 @@ fn settings() -> &'static [(&'static str, &'static str)] {
     &all[..scale(2, all.len())]
 }
 
-/// The first tunnel is full in both directions. Of the others as many are around a kilobyte as
-/// around ten megabytes, and two of ten are reset.
+/// The first tunnel is full in both directions. Of the others, as many carry about a kilobyte as
+/// carry about ten megabytes, and two of ten are reset.
 fn plans(number: u64, dice: &mut Dice) -> (Plan, Plan) {
     let largest = scale(32 * MIB, 256 * MIB);
     let (client, server) = match dice.below(10) {
@@ -81,7 +81,7 @@ fn plans(number: u64, dice: &mut Dice) -> (Plan, Plan) {
     (plan(client), plan(server))
 }
 
-/// Squid passes neither a half-close nor a reset on, so each side knows how much is to come.
+/// Squid passes on neither a half-close nor a reset, so each side knows how many bytes will arrive.
 #[test]
 fn every_byte_arrives_through_squid() {
     let mut dice = Dice::new(traffic::seed());

@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 use crate::support::sys;
 use crate::support::traffic::Dice;
 
-/// What happens on the way, in each direction.
+/// The faults of each direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
-    /// On the way for so long.
+    /// Time until a packet arrives.
     pub delay: Duration,
-    /// Of a hundred packets, so many never arrive, arrive twice, or are overtaken.
+    /// Percentage of packets that are lost; of those that arrive twice and those that are overtaken
+    /// below.
     pub lost: u64,
     pub doubled: u64,
     pub overtaken: u64,
@@ -39,11 +40,11 @@ impl Weather {
     }
 }
 
-/// How far behind those that overtake it a packet falls: more than three of them, the point from
-/// which TCP believes in a loss.
+/// How far an overtaken packet falls behind: more than three packets, after which TCP assumes a
+/// loss.
 const BEHIND: Duration = Duration::from_millis(8);
 
-/// What waits longer in front of a slow line finds no room there.
+/// A packet that would wait longer in front of a slow line is dropped.
 const QUEUE: Duration = Duration::from_millis(500);
 
 /// Connects two interfaces until it is dropped.
@@ -93,7 +94,7 @@ impl Cable {
         }
     }
 
-    /// From now on nothing arrives, and nobody is told.
+    /// Drops all further packets silently.
     pub fn cut(&self) {
         self.shared.cut.store(true, Ordering::SeqCst);
     }
@@ -102,12 +103,12 @@ impl Cable {
         self.shared.cut.store(false, Ordering::SeqCst);
     }
 
-    /// How many bytes came to an end of the cable so far.
+    /// Returns the number of bytes that arrived at an end of the cable so far.
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::SeqCst)
     }
 
-    /// How many packets were lost, doubled and overtaken.
+    /// Returns the number of packets that were lost, doubled and overtaken.
     pub fn faults(&self) -> [u64; 3] {
         let shared = &self.shared;
         let count = |count: &AtomicU64| count.load(Ordering::SeqCst);
@@ -133,7 +134,7 @@ struct Direction {
     to: File,
     shared: Arc<Shared>,
     dice: Dice,
-    /// By the time at which they are due, then by their number.
+    /// By the time at which they are due, then by number.
     queue: BTreeMap<(Instant, u64), Vec<u8>>,
     taken: u64,
     line_free: Instant,
@@ -143,7 +144,7 @@ impl Direction {
     fn carry(mut self) {
         let mut buffer = vec![0; 65_536];
         while !self.shared.stop.load(Ordering::SeqCst) {
-            // Rounded up, or the last millisecond would be spent on asking.
+            // Rounded up, otherwise the last millisecond would be spent polling.
             let due = self.queue.keys().next().map(|key| key.0);
             let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
             let wait = wait.unwrap_or(BEHIND * 4).min(BEHIND * 4);
@@ -205,7 +206,7 @@ impl Direction {
                 return;
             }
             let packet = self.queue.remove(&key).expect("the first one");
-            // An interface that takes no more loses what comes, as any cable's end does.
+            // A full interface loses packets, as at the end of any cable.
             let _ = self.to.write(&packet);
         }
     }

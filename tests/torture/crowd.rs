@@ -8,8 +8,7 @@ use std::time::Duration;
 use crate::support::program::clean_command;
 use crate::support::{Connection, Ptunnel, Running};
 
-/// Grants each tunnel and sends back what comes, on one thread, with as many connections as the
-/// machine lets it have.
+/// Grants each tunnel and echoes, on one thread, with as many connections as the machine allows.
 const PROXY: &str = r#"
 import resource, select, socket
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -49,7 +48,7 @@ while True:
             peer.close()
 "#;
 
-/// The program, and the proxy that it goes through.
+/// The program and its proxy.
 pub struct Crowd {
     pub program: Running,
     _proxy: Running,
@@ -74,7 +73,7 @@ impl Crowd {
         }
     }
 
-    /// So many tunnels, each seen to stand; a hundred at once, which any backlog holds.
+    /// Opens `count` tunnels and checks each; a hundred at once, which any backlog can hold.
     pub fn join(&self, count: usize) -> Vec<Connection> {
         let mut clients = Vec::with_capacity(count);
         while clients.len() < count {
@@ -86,7 +85,7 @@ impl Crowd {
     }
 }
 
-/// Keeps a second crowd of this process waiting: two would need more descriptors than it may have.
+/// Makes a second crowd of this process wait: two would need more descriptors than allowed.
 struct Alone;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -106,7 +105,7 @@ impl Drop for Alone {
     }
 }
 
-/// All send, then all receive.
+/// Sends on all connections, then receives on all of them.
 pub fn echo(clients: &mut [Connection]) {
     for (number, client) in clients.iter_mut().enumerate() {
         client.send(number.to_le_bytes());

@@ -16,7 +16,7 @@ use std::process::Command;
 use crate::scale::scale;
 use crate::support::program::clean_command;
 
-/// Which of two said no to what the other took.
+/// The program of a pair that refused what the other one accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stricter {
     Ours,
@@ -25,7 +25,7 @@ enum Stricter {
 
 use Stricter::{Ours, Theirs};
 
-/// Why one of two judges is stricter than the other about what has one of these traits.
+/// Why one of two programs is stricter than the other about input with one of these traits.
 struct Row {
     judge: &'static str,
     stricter: Stricter,
@@ -33,17 +33,17 @@ struct Row {
     why: &'static str,
 }
 
-/// One trait of a row: a reason by itself.
+/// One trait of a row, as a separate reason.
 struct Reason {
     judge: &'static str,
     stricter: Stricter,
     name: &'static str,
     why: &'static str,
-    /// How often there was no other.
+    /// Number of differences for which it was the only reason.
     alone: usize,
 }
 
-/// Differences without a reason, gathered so that one run shows all of them.
+/// The differences without a reason, collected so that one run shows all of them.
 struct Comparison {
     reasons: Vec<Reason>,
     unexplained: Vec<String>,
@@ -66,7 +66,7 @@ impl Comparison {
         }
     }
 
-    /// Looks for reasons why `judge` differs from us on what has these traits.
+    /// Looks for a reason why `judge` differs from ptunnel on input with these traits.
     fn differs(&mut self, judge: &str, stricter: Stricter, traits: &[&str], shown: String) {
         let mut found: Vec<&mut Reason> = self
             .reasons
@@ -80,8 +80,8 @@ impl Comparison {
         }
     }
 
-    /// Tells how often each reason was the only one; panics when a difference had none and, in the
-    /// long form, when a reason never was: it would excuse what it has nothing to do with.
+    /// Prints how often each reason was the only one. Panics if a difference had none and, in the
+    /// long form, if a reason was never the only one: it would excuse unrelated differences.
     #[track_caller]
     fn finish(self, judged: usize) {
         println!("{} judged", judged);
@@ -110,9 +110,9 @@ impl Comparison {
     }
 }
 
-/// `every` alone, then pairs of them, none twice, until there are `count`.
+/// Returns each of `every` alone, then pairs of them without repetition, until there are `count`.
 fn combinations(every: usize, count: usize) -> Vec<(usize, usize)> {
-    // A prime that doesn't divide a number of pairs leads to all of them.
+    // A prime that doesn't divide the number of pairs reaches all of them.
     const STRIDE: usize = 1_009;
     assert!(every % STRIDE != 0 && count <= every * every);
     let pairs = (0..every * every).map(|n| n * STRIDE % (every * every));
@@ -124,17 +124,17 @@ fn combinations(every: usize, count: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// What a program says on stdout; panics unless it could be run at all.
+/// Returns a program's stdout; panics if it couldn't be run at all.
 fn output(command: &mut Command) -> String {
     let output = command.output();
     let output = output.unwrap_or_else(|e| panic!("{:?}: {} (make setup installs it)", command, e));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What curl got for each of `urls`, in their order: the proxy's status and the origin's.
+/// Returns curl's results for `urls`, in their order: the proxy's status and the origin's.
 fn curl(args: &[&str], urls: &[String]) -> Vec<(i32, i32)> {
     let mut statuses = Vec::new();
-    // A head that is too long for it ends the whole run: it calls that a lack of memory.
+    // A head that is too long for curl ends the whole run with an error about memory.
     while statuses.len() < urls.len() {
         let mut command = clean_command("curl");
         command.args(&["--silent", "--globoff", "--max-time", "30"]);

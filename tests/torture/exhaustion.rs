@@ -14,18 +14,19 @@ use crate::support::{eventually, parts, steadily, sys};
 use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 
 #[test]
-fn ten_thousand_tunnels_are_held_at_no_cost_and_then_used() {
-    expect_held_at_no_cost(&[]);
+fn ten_thousand_idle_tunnels_cost_nothing_and_still_work() {
+    expect_no_cost(&[]);
 }
 
-/// Each was looked at four times a second, which took a four-hundredth of a processor.
+/// Regression: each tunnel was checked four times a second, which took a four-hundredth of a
+/// processor.
 #[test]
-fn ten_thousand_tunnels_with_an_idle_timeout_are_held_at_no_cost_and_then_used() {
-    expect_held_at_no_cost(&["--idle-timeout", "3600"]);
+fn ten_thousand_tunnels_with_an_idle_timeout_cost_nothing_and_still_work() {
+    expect_no_cost(&["--idle-timeout", "3600"]);
 }
 
-/// Two descriptors a tunnel; both forms hold as many as the machine allows.
-fn expect_held_at_no_cost(args: &[&str]) {
+/// Two descriptors per tunnel; both forms open as many tunnels as the machine allows.
+fn expect_no_cost(args: &[&str]) {
     let count = ((sys::raise_descriptor_limit() - 200) / 2).min(10_000);
     let crowd = Crowd::start(args);
     let process = crowd.program.process();
@@ -71,7 +72,7 @@ fn expect_held_at_no_cost(args: &[&str]) {
 }
 
 #[test]
-fn tunnels_that_come_and_go_leave_nothing_behind() {
+fn short_lived_tunnels_leave_nothing_behind() {
     let crowd = Crowd::start(&[]);
     let process = crowd.program.process();
     let round = |count: usize| {
@@ -110,26 +111,26 @@ fn tunnels_that_come_and_go_leave_nothing_behind() {
     });
     assert_eq!(process.threads(), threads);
     let grown = process.resident().saturating_sub(resident);
-    // Thirteen bytes of each tunnel in the short form, one in the long one.
+    // Thirteen bytes per tunnel in the short form, one in the long form.
     assert!(grown < 128 * 1024, "{} bytes more", grown);
     assert_eq!(crowd.program.stderr(), "");
 }
 
-/// Each has to have both its descriptors before the next one is let in: else many see the same
-/// last one, and all but one of them are accepted and turned away.
+/// Each client must have both its descriptors before the next one is accepted: otherwise many see
+/// the same last descriptor, and all except one of them are accepted and then rejected.
 #[test]
-fn a_burst_of_clients_at_the_descriptor_limit_is_served_to_the_last() {
+fn all_clients_of_a_burst_at_the_descriptor_limit_are_served() {
     expect_burst_served(|proxy| proxy.address().to_string());
 }
 
-/// They took the descriptors that the look-ups of the others needed, and most were turned away.
+/// Regression: they took the descriptors for the lookups of the others, and most were rejected.
 #[test]
-fn a_burst_of_clients_for_a_proxy_with_a_name_is_served_to_the_last() {
+fn all_clients_of_a_burst_are_served_if_the_proxy_has_a_name() {
     expect_burst_served(|proxy| format!("localhost:{}", proxy.port()));
 }
 
 fn expect_burst_served(name: impl Fn(&Peer) -> String) {
-    // With an odd number left there is one to accept with and none to connect.
+    // With an odd number left, there is one to accept with and none to connect.
     for limit in 64..68 {
         let proxy = Peer::echoing();
         let program = Ptunnel::through(name(&proxy))
@@ -147,13 +148,14 @@ fn expect_burst_served(name: impl Fn(&Peer) -> String) {
         for mut client in clients {
             client.expect("patience");
         }
-        // Each client that ended let one in, and the next was short again: up to sixteen warnings.
+        // Regression: each client that ended let another one in, which lacked a descriptor again,
+        // with up to sixteen warnings.
         let told = program.stderr();
         assert_eq!(told.lines().count(), 1, "{}", told);
     }
 }
 
-/// As a firewall does that lets nobody in any more.
+/// Like a firewall that rejects every client.
 const NOBODY: &str = "
 #include <errno.h>
 #include <sys/socket.h>
@@ -164,9 +166,9 @@ int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags) 
 }
 ";
 
-/// It was taken for a client that is gone, again and again without a pause or a word.
+/// Regression: it was treated as a client that has left, repeatedly, without a pause or a log line.
 #[test]
-fn a_client_that_is_gone_for_ever_is_waited_for_and_told_of() {
+fn a_listener_that_cannot_accept_pauses_and_logs_it() {
     let folder = TempDir::new();
     let program = Ptunnel::through("192.0.2.1:1")
         .to("a.example:1")
@@ -181,21 +183,21 @@ fn a_client_that_is_gone_for_ever_is_waited_for_and_told_of() {
     assert_eq!(program.stderr().lines().count(), 1, "{}", program.stderr());
 }
 
-/// A client of the proxy connects first and says where to afterwards: the others who had come
-/// meanwhile had all that was left, and it was told that its destination couldn't be reached.
+/// Regression: a client of the proxy names its destination after it has connected. Other clients
+/// had taken the last descriptors by then, and its destination was reported as unreachable.
 #[test]
-fn a_burst_of_proxy_clients_at_the_descriptor_limit_is_served_to_the_last() {
-    expect_askers_served(|| Ptunnel::new().serving());
+fn all_proxy_clients_of_a_burst_at_the_descriptor_limit_are_served() {
+    expect_requests_served(|| Ptunnel::new().serving());
 }
 
-/// The same of those who name their destination to `-D`.
+/// The same with clients that name their destination to `-D`.
 #[test]
-fn a_burst_of_dynamic_clients_at_the_descriptor_limit_is_served_to_the_last() {
+fn all_dynamic_clients_of_a_burst_at_the_descriptor_limit_are_served() {
     let dynamic = || Ptunnel::new().args(&["--no-proxy", "*", "-D", "0"]);
-    expect_askers_served(|| dynamic().more_lines(1));
+    expect_requests_served(|| dynamic().more_lines(1));
 }
 
-fn expect_askers_served(begin: impl Fn() -> Ptunnel) {
+fn expect_requests_served(begin: impl Fn() -> Ptunnel) {
     let origin = Peer::start(|mut connection| connection.echo());
     for limit in &[64, 65] {
         let program = begin().after(&format!("ulimit -n {}", limit)).start();
@@ -211,7 +213,8 @@ fn expect_askers_served(begin: impl Fn() -> Ptunnel) {
             assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
             client.expect("patience");
         }
-        // Each client that ended let one in, and the next was short again: up to sixteen warnings.
+        // Regression: each client that ended let another one in, which lacked a descriptor again,
+        // with up to sixteen warnings.
         let told = program.stderr();
         let told = told
             .lines()
@@ -221,10 +224,11 @@ fn expect_askers_served(begin: impl Fn() -> Ptunnel) {
     }
 }
 
-/// getaddrinfo(3) said that the proxy's name isn't known, and it was gone round. With `-W` there is
-/// nobody to wait for: each limit in turn is too low for something else.
+/// Regression: getaddrinfo(3) reported the proxy's name as unknown, and the proxy was bypassed.
+/// With `-W` there are no other clients to wait for: each limit in turn is too low for another
+/// descriptor.
 #[test]
-fn a_lack_of_descriptors_goes_round_no_proxy_with_a_name() {
+fn a_lack_of_descriptors_does_not_bypass_a_proxy_with_a_name() {
     let proxy = Peer::echoing();
     let origin = Peer::start(|mut connection| connection.echo());
     for limit in 4..30 {
@@ -240,7 +244,7 @@ fn a_lack_of_descriptors_goes_round_no_proxy_with_a_name() {
 }
 
 #[test]
-fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
+fn without_ports_a_client_is_rejected_and_the_next_one_served() {
     const PORTS: usize = 10;
     let namespace = Namespace::new();
     let gate = namespace.run(Gate::open);
@@ -250,12 +254,12 @@ fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
             .to("b.example:2");
         program.start()
     });
-    // After those that listen have theirs, and away from them.
+    // After the listeners have their ports, and outside their range.
     namespace.set("ipv4/ip_local_port_range", "20000 20009");
     let mut all: Vec<Ends> = (0..PORTS)
         .map(|_| namespace.run(|| gate.join(&program)))
         .collect();
-    // To another port of ours, for which the clients' side has ports left.
+    // To another port of the program, for which the clients' side has ports left.
     let late = || namespace.run(|| program.connect_to(1));
     late().expect_nothing();
     let line = program.says(&["Cannot assign requested address"]);
@@ -273,8 +277,7 @@ fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
     server.expect("served");
 }
 
-/// A destination that can be reached without the proxies, which is what nobody wants; and the
-/// proxies.
+/// A destination that could be reached without the proxies, which must not happen; and the proxies.
 struct Choice {
     namespace: Namespace,
     origin: Gate,
@@ -292,8 +295,8 @@ impl Choice {
         }
     }
 
-    /// With so few ports that they are used up by tunnels through the first proxy, which are
-    /// returned. An even number: of an odd one Linux leaves one out.
+    /// Starts the program with so few ports that tunnels through the first proxy use them up;
+    /// returns these tunnels. The number is even, because Linux leaves out one of an odd number.
     fn start_without_ports(&self) -> (Running, Vec<Ends>) {
         let program = self.start();
         self.namespace
@@ -307,7 +310,7 @@ impl Choice {
         let addresses = self.proxies.iter().map(Gate::address);
         let program = addresses.fold(Ptunnel::new(), Ptunnel::proxy);
         let to_origin = program.arg("--direct-fallback").args(&["--no-proxy", ""]);
-        // The second for clients whose side has ports left.
+        // The second one is for clients whose side has ports left.
         let tunnels = to_origin
             .to(self.origin.address())
             .to(self.origin.address());
@@ -315,10 +318,10 @@ impl Choice {
     }
 }
 
-/// Both counted as proxies that can't be reached: the one was gone round, and the next one of the
-/// list left aside for half a minute.
+/// Regression: the proxies counted as unreachable. One was bypassed, and the next one in the list
+/// was avoided for half a minute.
 #[test]
-fn a_lack_of_ports_goes_round_no_proxy() {
+fn a_lack_of_ports_does_not_bypass_a_proxy() {
     for proxy in &["127.0.0.1:0", "[::1]:0"] {
         let choice = Choice::new(&[proxy]);
         let (program, mut all) = choice.start_without_ports();
@@ -334,13 +337,13 @@ fn a_lack_of_ports_goes_round_no_proxy() {
 }
 
 #[test]
-fn a_lack_of_ports_is_no_proxys_fault() {
+fn a_lack_of_ports_does_not_count_against_a_proxy() {
     let choice = Choice::new(&["127.0.0.1:0", "127.0.0.2:0"]);
     let (program, mut all) = choice.start_without_ports();
     let connect = || choice.namespace.run(|| program.connect_to(1));
     let _second = (connect(), choice.proxies[1].grant());
     program.says(&["this machine has no port left", "trying the next proxy"]);
-    // Closed by the client, so that the port isn't held in TIME_WAIT.
+    // Closed by the client, so that the port doesn't stay in TIME_WAIT.
     let Ends { client, mut server } = all.remove(0);
     client.reset();
     server.rest_or_reset();
@@ -349,7 +352,7 @@ fn a_lack_of_ports_is_no_proxys_fault() {
     assert!(choice.origin.try_accept().is_none());
 }
 
-/// What connect(2) says is the same.
+/// The error of connect(2) is the same.
 #[test]
 fn a_machine_without_ipv6_is_not_out_of_ports() {
     let choice = Choice::new(&["[::1]:0"]);
@@ -362,7 +365,7 @@ fn a_machine_without_ipv6_is_not_out_of_ports() {
 }
 
 #[test]
-fn a_thousand_clients_that_send_a_byte_a_second_are_neither_cut_nor_costly() {
+fn a_thousand_slow_clients_are_cheap_and_stay_connected() {
     let (count, seconds, idle) = scale((300, 6, "4"), (1_000, 60, "20"));
     let crowd = Crowd::start(&["--idle-timeout", idle]);
     let process = crowd.program.process();
@@ -386,12 +389,12 @@ fn a_thousand_clients_that_send_a_byte_a_second_are_neither_cut_nor_costly() {
         "{} clients, {} s: {:?} of processor time",
         count, seconds, spent
     );
-    // Each byte goes there and back.
+    // Each byte is carried in both directions.
     let each = spent / (count as u32 * seconds as u32);
     assert!(each < Duration::from_micros(250), "{:?} a byte", each);
 }
 
-/// What it does about the idle timeout is no rest.
+/// Waits until the process is idle except for ticks of the idle timeout.
 fn settle_or_tick(process: Process) {
     eventually("nearly at rest", || {
         let before = process.run_time();
@@ -401,7 +404,7 @@ fn settle_or_tick(process: Process) {
 }
 
 #[test]
-fn a_proxy_that_sends_its_head_drop_by_drop_costs_the_handshake_timeout_and_no_more() {
+fn a_slow_head_costs_no_more_than_the_handshake_timeout() {
     let usual: (&[&str], _, _) = (&[], 30, Duration::from_secs(29));
     let short: (&[&str], _, _) = (
         &["--handshake-timeout", "2"],
@@ -435,7 +438,7 @@ fn a_proxy_that_sends_its_head_drop_by_drop_costs_the_handshake_timeout_and_no_m
     }
     let (took, limit) = (start.elapsed(), Duration::from_secs(limit));
     assert!(took >= limit, "{:?}", took);
-    // An eighth over it is promised; the rest is for a machine that is busy.
+    // At most an eighth late; the rest is for a busy machine.
     assert!(
         took < limit + limit / 8 + Duration::from_secs(2),
         "{:?}",

@@ -18,7 +18,8 @@ use crate::scale::scale;
 use crate::support::{eventually, sys, Connection, Peer};
 use crate::support::{Process, Ptunnel, Running, TempDir};
 
-/// What the program holds, besides memory; its tasks show in the drain at its end.
+/// Returns the resources that the program holds, besides memory; the drain at its end reports its
+/// tasks.
 fn holds(process: Process) -> (usize, usize) {
     (process.descriptors(), process.threads())
 }
@@ -48,8 +49,8 @@ fn listening(row: Row) {
     );
 }
 
-/// A tunnel takes about a kilobyte: one in eight that stayed would show.
-fn again_and_again(row: Row) {
+/// A tunnel takes about a kilobyte: one in eight that isn't freed would be noticed.
+fn repeatedly(row: Row) {
     let stage = Stage::set(row);
     let program = stage.start();
     let process = program.process();
@@ -86,7 +87,7 @@ fn all_rows() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().chain(PROXY_ROWS).chain(DYNAMIC_ROWS)
 }
 
-/// Checks rows at once: most of them wait.
+/// Checks rows at the same time: most of them wait.
 fn check_each(rows: impl Iterator<Item = &'static Row>, check: fn(Row)) {
     let checks: Vec<_> = rows
         .map(|row| {
@@ -102,14 +103,14 @@ fn check_each(rows: impl Iterator<Item = &'static Row>, check: fn(Row)) {
 }
 
 #[test]
-fn each_fault_is_told_and_leaves_nothing_behind() {
+fn each_fault_is_logged_and_leaves_nothing_behind() {
     check_each(all_rows(), listening);
 }
 
-/// A few of each prove nothing of memory.
+/// Few repetitions can't show a memory leak.
 #[test]
-fn a_fault_that_is_met_again_and_again_takes_no_memory() {
-    check_each(all_rows().filter(|row| row.is_quick()), again_and_again);
+fn repeated_faults_take_no_memory() {
+    check_each(all_rows().filter(|row| row.is_quick()), repeatedly);
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn expect_rows(mut found: Vec<String>, mut expected: Vec<String>) {
     assert_eq!(found, expected);
 }
 
-/// A tunnel that works, through a program whose standard streams are like this.
+/// Checks that a tunnel works, through a program with these standard streams.
 #[track_caller]
 fn serves(program: Running, proxy: &Peer, address: std::net::SocketAddr) {
     let before = proxy.accepted();
@@ -202,9 +203,9 @@ fn without_standard_streams_it_serves() {
     }
 }
 
-/// Whoever started it waits for that line, and would wait for ever.
+/// The program's caller waits for that line, and would wait for ever.
 #[test]
-fn a_stdout_that_takes_nothing_ends_it() {
+fn a_full_stdout_ends_the_program() {
     let proxy = Peer::echoing();
     let finished = Ptunnel::through(proxy.address())
         .arg("0:example.org:22")
@@ -220,13 +221,14 @@ fn a_stdout_that_takes_nothing_ends_it() {
     );
 }
 
-/// Twelve of them held every thread that resolves, and a tunnel's client waited behind them.
+/// Regression: twelve such lookups held every thread of the resolver, and a tunnel's client waited
+/// behind them.
 #[test]
-fn names_that_guests_ask_for_and_that_hang_keep_no_tunnel_waiting() {
-    Namespace::new().run(expect_served_beside_guests_that_hang);
+fn lookups_for_dynamic_clients_that_hang_do_not_delay_tunnels() {
+    Namespace::new().run(expect_served_beside_hanging_lookups);
 }
 
-fn expect_served_beside_guests_that_hang() {
+fn expect_served_beside_hanging_lookups() {
     let dns = UdpSocket::bind("127.0.0.1:53").expect("a silent name server");
     dns.set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a timeout");
@@ -252,7 +254,7 @@ fn expect_served_beside_guests_that_hang() {
             client
         })
         .collect();
-    // Of each look-up under way, for both families.
+    // Both address families of each running lookup.
     for _ in 0..16 {
         dns.recv_from(&mut [0; 512]).expect("a question");
     }
@@ -270,7 +272,7 @@ fn is_stopped(process: Process) -> bool {
 }
 
 #[test]
-fn stopped_and_continued_it_goes_on_where_it_was() {
+fn a_stopped_program_continues_after_sigcont() {
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address())
         .to("example.org:22")

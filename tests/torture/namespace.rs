@@ -4,13 +4,13 @@ use std::fs::{self, File};
 
 use crate::support::{parts, sys};
 
-/// A network with nothing but a loopback interface, and with settings of its own. Gone with the
-/// last thread, process and socket that is in it.
+/// A network with only a loopback interface, and with its own settings. It is removed with the last
+/// thread, process and socket in it.
 pub struct Namespace {
     file: File,
 }
 
-/// Takes the thread back to where it was, even when the test panics.
+/// Moves the thread back to its previous network, even if the test panics.
 struct Return(File);
 
 impl Drop for Return {
@@ -35,8 +35,8 @@ impl Namespace {
         Namespace { file: here() }
     }
 
-    /// Does `work` there. What it starts stays there, and so do the sockets that it makes,
-    /// whoever uses them.
+    /// Runs `work` in this network. Processes and sockets that it creates stay there, whichever
+    /// thread uses them.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let home = here();
         sys::enter_network(&self.file).expect("the namespace");
@@ -44,13 +44,13 @@ impl Namespace {
         work()
     }
 
-    /// Sets what the network's own /proc/sys/net has under this name.
+    /// Sets a value below the network's /proc/sys/net.
     pub fn set(&self, name: &str, value: &str) {
         let path = format!("/proc/sys/net/{}", name);
         self.run(|| fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {}", path, e)));
     }
 
-    /// An interface whose other side is the file.
+    /// Creates an interface whose other side is the returned file.
     pub fn interface(&self, address: &str, mtu: u32) -> File {
         let (name, mtu) = ("wire", mtu.to_string());
         self.run(|| {
@@ -62,7 +62,7 @@ impl Namespace {
     }
 }
 
-/// Where this thread is.
+/// Returns the network of this thread.
 fn here() -> File {
     File::open("/proc/thread-self/ns/net").expect("a network namespace")
 }

@@ -16,7 +16,7 @@ use crate::support::{eventually, Ptunnel, Running};
 
 const TUNNELS: u64 = 3;
 
-/// Two networks with a cable in between, and in them everything that a tunnel needs.
+/// Two networks with a cable between them, and all peers that a tunnel needs.
 struct Rig {
     far: Namespace,
     cable: Cable,
@@ -36,7 +36,7 @@ impl Rig {
             weather,
             &mut dice,
         );
-        // Those who wait for retransmissions wait long.
+        // Retransmissions take a long time.
         let patient = ["--connect-timeout", "60", "--handshake-timeout", "60"];
         let (origin, proxy) = far.run(|| {
             let proxy = Ptunnel::new()
@@ -62,7 +62,8 @@ impl Rig {
         }
     }
 
-    /// A few tunnels at once that carry so many bytes each way, each checked in its own thread.
+    /// Starts a few concurrent tunnels that carry this many bytes in each direction, each checked
+    /// in its own thread.
     fn begin(&mut self, bytes: u64) -> Vec<JoinHandle<()>> {
         let end = End::Orderly;
         let plans = (Plan { bytes, end }, Plan { bytes, end });
@@ -143,7 +144,7 @@ fn a_line_of_one_megabit_changes_nothing_but_time() {
     let bytes = scale(64 << 10, 1 << 20);
     let start = Instant::now();
     rig.carry(bytes);
-    // What the clients send crosses towards the program, and what the origin sends, too.
+    // The clients' bytes cross the cable towards the program, and so do the origin's.
     let least = Duration::from_micros(TUNNELS * 2 * bytes * 8);
     assert!(
         start.elapsed() > least,
@@ -172,9 +173,9 @@ fn everything_at_once_changes_nothing_but_time() {
     rig.carry(scale(256 << 10, 4 << 20));
 }
 
-/// Nothing is said to anybody: for the program the other side is merely silent.
+/// The cable sends no notification: for the program the other side is just silent.
 #[test]
-fn a_cable_cut_in_the_middle_and_mended_changes_nothing_but_time() {
+fn an_interrupted_cable_changes_nothing_but_time() {
     let weather = Weather {
         bits_per_second: Some(8_000_000),
         ..Weather::fair()

@@ -11,11 +11,11 @@ use crate::support::temp::free_port;
 use crate::support::{eventually, parts, sys};
 use crate::support::{Connection, Pattern, Peer, Ptunnel, Running, TempDir};
 
-/// Transfers that shall end well, however many don't.
+/// Number of transfers that must succeed, however many fail.
 const TRANSFERS: usize = 1000;
 const AT_ONCE: usize = 16;
 
-/// How all the transfers went so far.
+/// The results of all transfers so far.
 #[derive(Default)]
 struct Score {
     begun: AtomicUsize,
@@ -28,8 +28,8 @@ impl Score {
         self.whole.load(Ordering::SeqCst)
     }
 
-    /// Sends `size` bytes to an echo, and checks each that comes back: there may be too few, when
-    /// the proxy has died, but never a wrong one.
+    /// Sends `size` bytes to an echo, and checks each byte that returns: if the proxy was killed
+    /// there can be too few, but never a wrong one.
     fn transfer(&self, tunnel: SocketAddr, pattern: &Pattern, size: usize) {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let mut client = Connection::open(tunnel);
@@ -64,7 +64,7 @@ impl Score {
     }
 }
 
-/// Transfers until so many have ended well; `meanwhile` is called again and again.
+/// Runs transfers until `wanted` have succeeded; `meanwhile` is called repeatedly.
 fn transfer_all(
     program: &Running,
     wanted: usize,
@@ -98,14 +98,15 @@ fn transfer_all(
     score
 }
 
-/// Descriptors that aren't ends of the pipes which are kept for the next bulk.
+/// Returns the number of descriptors without the ends of idle pipes that are kept for the next bulk
+/// transfer.
 fn sockets(program: &Running) -> usize {
     let process = program.process();
     process.descriptors() - process.pipe_ends()
 }
 
 #[test]
-fn a_proxy_that_is_killed_and_restarted_loses_what_it_carried_and_nothing_else() {
+fn a_killed_proxy_loses_only_its_own_tunnels() {
     let origin = Peer::start(|mut connection| connection.echo());
     let port = free_port();
     let start_proxy = || {
@@ -131,7 +132,7 @@ fn a_proxy_that_is_killed_and_restarted_loses_what_it_carried_and_nothing_else()
         let proxy = start_proxy();
         let aim = score.whole() + TRANSFERS / 20;
         eventually("transfers", || score.whole() >= aim.min(TRANSFERS));
-        // SIGKILL.
+        // With SIGKILL.
         drop(proxy);
         kills += 1;
     });
@@ -143,7 +144,7 @@ fn a_proxy_that_is_killed_and_restarted_loses_what_it_carried_and_nothing_else()
         torn
     );
 
-    // A runtime may open a few with its first clients; one lost in each kill would be 20.
+    // A runtime can open a few with its first clients; one lost with each kill would be 20.
     eventually("about as few descriptors as before", || {
         sockets(&program) <= before + 8
     });
@@ -163,8 +164,8 @@ fn a_proxy_that_is_killed_and_restarted_loses_what_it_carried_and_nothing_else()
     );
 }
 
-/// Time namespaces hold every clock but this one, and setting it is for the machine's owner: so
-/// the C library's functions are put before those that read it.
+/// Time namespaces don't cover this clock, and only the machine's owner can set it. So a preloaded
+/// library replaces the C library's functions that read it.
 const BACKWARDS: &str = "
 #define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -197,7 +198,7 @@ time_t time(time_t *seconds) {
 }
 ";
 
-/// The times in a log, in the order of its lines.
+/// Returns the times in a log, in the order of its lines.
 fn times(log: &str) -> Vec<&str> {
     const NAME: &str = "\"time\":\"";
     log.lines()
@@ -205,7 +206,7 @@ fn times(log: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Or else the clock was right, and nothing was tried.
+/// Checks that the clock ran backwards: otherwise nothing was tested.
 #[track_caller]
 fn assert_backwards(log: &str) {
     let times = times(log);
@@ -214,7 +215,7 @@ fn assert_backwards(log: &str) {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_moves_no_limit() {
+fn a_clock_that_runs_backwards_changes_no_time_limit() {
     let folder = TempDir::new();
     let library = parts::preloadable(&folder, BACKWARDS);
 

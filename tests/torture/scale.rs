@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// `long` when `PTUNNEL_TORTURE` is `long`, else `short`.
+/// Returns `long` if `PTUNNEL_TORTURE` is `long`, else `short`.
 pub fn scale<T>(short: T, long: T) -> T {
     match env::var("PTUNNEL_TORTURE") {
         Ok(ref word) if word == "long" => long,

@@ -12,7 +12,7 @@ use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 
 const CANARY: &str = "kanarienvogel";
 
-/// `joe:kanarienvogel`, as Basic has it.
+/// `joe:kanarienvogel`, encoded as in Basic.
 const ENCODED: &str = "am9lOmthbmFyaWVudm9nZWw=";
 
 #[track_caller]
@@ -22,8 +22,8 @@ fn assert_hidden(text: &str) {
     }
 }
 
-/// Each way in which the program may be told of the password for this proxy.
-fn told_of_it(proxy: &Peer, folder: &TempDir) -> Vec<Ptunnel> {
+/// Returns the program with each way to give it the password for this proxy.
+fn with_password(proxy: &Peer, folder: &TempDir) -> Vec<Ptunnel> {
     let file = folder.file_with_mode("password", 0o600, format!("{}\n", CANARY));
     let url = format!("http://joe:{}@{}", CANARY, proxy.address());
     let through = || Ptunnel::through(proxy.address());
@@ -50,18 +50,18 @@ fn told_of_it(proxy: &Peer, folder: &TempDir) -> Vec<Ptunnel> {
     ]
 }
 
-/// What any user of the machine may read.
+/// Returns the command line, which any user of the machine can read.
 fn command_line(process: Process) -> String {
     let bytes = fs::read(format!("/proc/{}/cmdline", process.0)).expect("the process lives");
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// A proxy that answers each connection in another way, some of them with what it was asked.
+/// A proxy that replies to each connection differently, in some replies with the request.
 fn fickle_proxy() -> Peer {
     Peer::start(|mut connection: Connection| {
         let head = String::from_utf8(connection.read_head()).unwrap();
         if head.is_empty() {
-            return; // the peer is being taken down
+            return; // the peer is being dropped
         }
         assert!(head.contains(ENCODED), "{}", head);
         let (in_line, number) = (head.replace("\r\n", " "), connection.number);
@@ -71,7 +71,7 @@ fn fickle_proxy() -> Peer {
             2 => format!("HTTP/1.1 403 {}\r\n\r\n", in_line),
             3 => head,
             4 => return connection.reset(),
-            // The last: the password isn't sent for a while after it.
+            // The last one, because the password is withheld for a while after it.
             _ => format!(
                 "HTTP/1.1 407 {}\r\nProxy-Authenticate: Basic\r\n\r\n",
                 in_line
@@ -85,7 +85,7 @@ fn fickle_proxy() -> Peer {
 
 const ANSWERS: usize = 6;
 
-/// One client for each of the proxy's answers.
+/// Connects one client for each of the proxy's replies.
 fn provoke(program: &Running) {
     for _ in 0..ANSWERS {
         let mut client = program.connect();
@@ -107,7 +107,7 @@ fn no_log_shows_a_password_at_any_verbosity() {
     ] {
         let settings: Vec<&str> = settings.split(' ').collect();
         let proxy = fickle_proxy();
-        for program in told_of_it(&proxy, &folder) {
+        for program in with_password(&proxy, &folder) {
             let program = program.to("example.org:22").args(&settings).start();
             provoke(&program);
             program.signal(sys::SIGTERM);
@@ -125,15 +125,15 @@ fn no_log_shows_a_password_at_any_verbosity() {
     }
 }
 
-/// A proxy's answer is shown; one that repeats the request repeats the password.
+/// A proxy's reply is shown, and one that repeats the request repeats the password.
 #[test]
 fn no_error_shows_a_password() {
     let folder = TempDir::new();
     let proxy = fickle_proxy();
     for answer in 0..ANSWERS {
-        // The proxy goes on with its answers, so that each way meets each of them.
+        // The proxy continues with its replies, so that each way meets each reply.
         let mut codes = Vec::new();
-        for program in told_of_it(&proxy, &folder) {
+        for program in with_password(&proxy, &folder) {
             let finished = program.args(&["-W", "example.org:22", "-vvv"]).run();
             assert_hidden(&finished.stderr);
             codes.push(finished.code());
@@ -151,11 +151,11 @@ fn no_error_shows_a_password() {
 fn no_command_line_shows_a_password_once_the_program_serves() {
     let folder = TempDir::new();
     let proxy = Peer::echoing();
-    for program in told_of_it(&proxy, &folder) {
+    for program in with_password(&proxy, &folder) {
         let program = program.to("example.org:22").start();
         let shown = command_line(program.process());
         assert_hidden(&shown);
-        // What is no secret stays for those who look.
+        // Arguments that aren't secret stay visible.
         assert!(shown.contains("0:example.org:22"), "{}", shown);
     }
     let login = format!("joe:{}", CANARY);
@@ -173,9 +173,9 @@ fn no_command_line_shows_a_password_once_the_program_serves() {
     }
 }
 
-/// A person may take minutes to type the second password, while the first is on the command line.
+/// A user can take minutes to type the second password, while the first is on the command line.
 #[test]
-fn no_command_line_shows_a_password_while_another_is_asked_for() {
+fn no_command_line_shows_a_password_during_a_prompt_for_another() {
     let program = Ptunnel::through(format!("http://joe:{}@192.0.2.1:1", CANARY))
         .proxy("http://bob@192.0.2.2:1")
         .arg("0:example.org:22");
@@ -186,16 +186,16 @@ fn no_command_line_shows_a_password_while_another_is_asked_for() {
     program.read_lines(1);
 }
 
-/// Which parts of the memory a core dump of it has.
+/// Returns which parts of its memory a core dump contains.
 fn core_filter(process: Process) -> String {
     let path = format!("/proc/{}/coredump_filter", process.0);
     let text = fs::read_to_string(path).expect("the process lives");
     text.trim().to_string()
 }
 
-/// It was in the core of a program that had not begun to serve.
+/// Regression: it was in the core of a program that had not begun to serve.
 #[test]
-fn a_core_dump_holds_no_password_while_another_is_asked_for() {
+fn a_core_dump_holds_no_password_during_a_prompt_for_another() {
     let program = Ptunnel::through(format!("http://joe:{}@192.0.2.1:1", CANARY))
         .proxy("http://bob@192.0.2.2:1")
         .arg("0:example.org:22");
@@ -207,9 +207,9 @@ fn a_core_dump_holds_no_password_while_another_is_asked_for() {
     assert_eq!(core_filter(program.process()), "00000000");
 }
 
-/// Without a password there is nothing to hide, and a core may be of use.
+/// Without a password there is nothing to hide, and a core dump can be useful.
 #[test]
-fn a_core_dump_without_a_password_is_what_it_was() {
+fn a_core_dump_without_a_password_is_unchanged() {
     for filter in &["0x33", "0x7", "0x10"] {
         let program = Ptunnel::through("192.0.2.1:1")
             .to("example.org:22")
@@ -221,7 +221,7 @@ fn a_core_dump_without_a_password_is_what_it_was() {
     }
 }
 
-/// The first password may come with another file.
+/// A reload can add the first password.
 #[test]
 fn a_core_dump_holds_no_password_that_a_reload_brings() {
     let folder = TempDir::new();
@@ -233,7 +233,7 @@ fn a_core_dump_holds_no_password_that_a_reload_brings() {
     let more = format!("{}user = 'joe:{}'\n", text, CANARY);
     fs::write(&file, more).expect("the file");
     program.signal(sys::SIGHUP);
-    // Another user is another tunnel, which is told first.
+    // Another user means another tunnel, whose line is printed first.
     program.read_lines(1);
     let mut told = String::new();
     program.stdout().read_line(&mut told).expect("text");
@@ -241,9 +241,9 @@ fn a_core_dump_holds_no_password_that_a_reload_brings() {
     assert_eq!(core_filter(program.process()), "00000000");
 }
 
-/// It was silent. A machine may show no /proc to those who serve others.
+/// Regression: there was no warning. A machine can hide /proc from processes that serve others.
 #[test]
-fn passwords_that_a_core_dump_may_hold_are_told_of() {
+fn passwords_in_a_possible_core_dump_cause_a_warning() {
     let proxy = Peer::echoing();
     let start = |args: &[&str]| {
         let program = Ptunnel::through(proxy.address()).to("example.org:22");
@@ -265,7 +265,7 @@ fn passwords_that_a_core_dump_may_hold_are_told_of() {
 }
 
 #[test]
-fn no_complaint_about_the_command_line_shows_a_password() {
+fn no_error_about_the_command_line_shows_a_password() {
     let login = format!("joe:{}", CANARY);
     let url = format!("http://{}@192.0.2.1:1", login);
     let field = format!("Proxy-Authorization: Basic {}", ENCODED);
@@ -300,7 +300,7 @@ fn no_complaint_about_the_command_line_shows_a_password() {
         &["-H", &format!("  {}", field)],
     ] {
         let program = Ptunnel::through("192.0.2.1:1").to("example.org:22");
-        // A flag that doesn't exist takes no value, so that the next word is a tunnel: shown.
+        // An unknown flag takes no value, so the next argument is a tunnel, which is shown.
         if args[0] == "--pasword" {
             program.arg(format!("{}={}", args[0], args[1])).run()
         } else {
@@ -314,7 +314,7 @@ fn no_complaint_about_the_command_line_shows_a_password() {
 }
 
 #[test]
-fn no_complaint_about_a_file_shows_a_password() {
+fn no_error_about_a_file_shows_a_password() {
     let folder = TempDir::new();
     for text in &[
         "password = kanarienvogel",
@@ -333,7 +333,7 @@ fn no_complaint_about_a_file_shows_a_password() {
     ] {
         let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
         let program = Ptunnel::through("192.0.2.1:1").to("example.org:22");
-        // Its proxies would give way to a typed one.
+        // The file's proxies would be overridden by one on the command line.
         let program = if text.starts_with("proxy") {
             Ptunnel::new().to("example.org:22")
         } else {
@@ -345,16 +345,15 @@ fn no_complaint_about_a_file_shows_a_password() {
     }
 }
 
-/// What an aborted program leaves behind.
+/// The remains of an aborted program.
 struct Remains {
-    /// Which parts of its memory a core was to have.
+    /// The parts of its memory that a core dump should contain.
     filter: String,
-    /// Where the machine hands cores to a program, or to a folder of its own, there is none to look
-    /// into.
+    /// `None` if the machine passes core dumps to a program, or to another folder.
     core: Option<String>,
 }
 
-/// Carries a tunnel and is aborted; panics when a core was to be left and wasn't.
+/// Carries a tunnel and is aborted; panics if there is no core although there should be one.
 fn abort(program: Ptunnel) -> Remains {
     let folder = TempDir::new();
     let script = format!("cd {}; ulimit -c unlimited", folder.path().display());
@@ -379,7 +378,8 @@ fn abort(program: Ptunnel) -> Remains {
     }
 }
 
-/// Every connection needs the password anew, so memory has it; what outlives the process may not.
+/// Every connection needs the password again, so it stays in memory; files that outlive the process
+/// must not contain it.
 #[test]
 fn a_core_dump_holds_no_password() {
     let proxy = Peer::echoing();
@@ -390,8 +390,8 @@ fn a_core_dump_holds_no_password() {
         let is_shown = core.as_ref().map_or(false, |core| core.contains(secret));
         assert!(!is_shown, "it is in the core");
     }
-    // Where there is nothing to hide it is found in the same way, and not in the 80 bytes of the
-    // command line that every core has.
+    // Without a secret, the same search finds the text, and not only in the 80 bytes of the command
+    // line that every core contains.
     let tag = format!("X-Tag: {}{}", "y".repeat(100), CANARY);
     let Remains { filter, core } = abort(Ptunnel::through(proxy.address()).args(&["-H", &tag]));
     assert_ne!(filter, "00000000");
@@ -399,8 +399,8 @@ fn a_core_dump_holds_no_password() {
     assert!(is_shown, "the core holds no memory");
 }
 
-/// How many instructions it takes this program to compare what a client says with what it is to be,
-/// and is answered so.
+/// Returns the number of instructions that the program takes to compare a client's credentials with
+/// the right ones, if it replies with `answer`.
 fn cost(program: Ptunnel, said: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> u64 {
     const COUNTING: &str = "set -f; set -- valgrind --quiet --tool=callgrind \
         --collect-atstart=no --toggle-collect=*auth::is_same*";
@@ -422,9 +422,9 @@ fn cost(program: Ptunnel, said: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> u
     total.unwrap_or_else(|| panic!("no total: {}", counted))
 }
 
-/// Who can tell from the time how much of a guess was right needs few guesses.
+/// If the time shows how much of a guess was right, a client needs few guesses.
 #[test]
-fn a_guess_costs_as_much_wherever_it_is_wrong() {
+fn a_wrong_guess_costs_the_same_wherever_it_differs() {
     let right = "am9lOnh4".to_string() + &"eHh4".repeat(100);
     let early = format!("b{}", &right[1..]);
     let late = format!("{}5", &right[..right.len() - 1]);
@@ -443,7 +443,7 @@ fn a_guess_costs_as_much_wherever_it_is_wrong() {
 }
 
 #[test]
-fn a_guess_in_socks_costs_as_much_wherever_it_is_wrong() {
+fn a_wrong_guess_in_socks_costs_the_same_wherever_it_differs() {
     let cost = |user: &str, password: &str, status: u8| {
         let login = format!("joe:{}", "x".repeat(250));
         let program = Ptunnel::through("192.0.2.1:1").args(&["-D", "0"]);
@@ -467,7 +467,7 @@ fn a_guess_in_socks_costs_as_much_wherever_it_is_wrong() {
 #[track_caller]
 fn assert_same(costs: &[u64], least: usize) {
     println!("instructions: {:?}", costs);
-    // Or else that function isn't where it is compared.
+    // Otherwise the credentials are compared elsewhere.
     assert!(costs[0] > least as u64, "{:?}", costs);
     assert!(costs.iter().all(|cost| *cost == costs[0]), "{:?}", costs);
 }

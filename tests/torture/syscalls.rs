@@ -25,7 +25,7 @@ use crate::support::{
     eventually, sys, Connection, Pattern, Peer, Process, Ptunnel, Running, TempDir, TIMEOUT,
 };
 
-/// A tunnel through the embedded proxy of another process; both can fail.
+/// A tunnel through the embedded proxy of another process. Calls of both processes can fail.
 struct Stage {
     faults: Faults,
     origin: Gate,
@@ -48,7 +48,7 @@ impl Stage {
             program,
             descriptors: Vec::new(),
         };
-        // Whatever is made once is there afterwards, but for pipes.
+        // One-time resources exist after this, except for pipes.
         stage.open_tunnel();
         stage.processes().iter().for_each(|one| one.settle());
         stage.descriptors = stage.open();
@@ -59,7 +59,8 @@ impl Stage {
         [self.proxy.process(), self.program.process()]
     }
 
-    /// How many descriptors each process has but for pipes, which are kept for the next tunnel.
+    /// Returns the number of descriptors of each process without pipes, which are kept for the next
+    /// tunnel.
     fn open(&self) -> Vec<usize> {
         let open = |one: &Process| one.descriptors().saturating_sub(one.pipe_ends());
         self.processes().iter().map(open).collect()
@@ -69,7 +70,7 @@ impl Stage {
         (self.program.connect(), self.origin.accept())
     }
 
-    /// One more tunnel, which carries a word each way: then all that opens it is done.
+    /// Opens another tunnel and sends a word in each direction, so that the opening is complete.
     fn open_tunnel(&self) -> (Connection, Connection) {
         let (mut client, mut server) = self.join();
         client.send("ping");
@@ -79,7 +80,7 @@ impl Stage {
         (client, server)
     }
 
-    /// Tunnels side by side, each full of random traffic that must arrive whole.
+    /// Runs concurrent tunnels with random traffic, all of which must arrive.
     fn exchange(&self, seed: u64) {
         let mut dice = Dice::new(seed);
         let runs: Vec<_> = (0..3)
@@ -92,9 +93,9 @@ impl Stage {
         runs.into_iter().for_each(traffic::joined);
     }
 
-    /// The same, where a call fails from when the tunnels are open, and may cut them: then both
-    /// sides know.
-    fn expect_whole_or_told(&self, fault: Fault, seed: u64) {
+    /// Runs the same while a call fails on open tunnels. This can cut them, but then both sides
+    /// must notice it.
+    fn expect_complete_or_noticed(&self, fault: Fault, seed: u64) {
         let mut dice = Dice::new(seed);
         let tunnels: Vec<_> = (0..3).map(|_| self.open_tunnel()).collect();
         self.faults.set(&[fault]);
@@ -106,15 +107,15 @@ impl Stage {
                 thread::spawn(move || {
                     let streams = (Pattern::new(number * 2), Pattern::new(number * 2 + 1));
                     let (client, server) = traffic::play(streams, sides, plans, &mut dice);
-                    expect_all_or_told(plans.0.bytes, &server);
-                    expect_all_or_told(plans.1.bytes, &client);
+                    expect_all_or_noticed(plans.0.bytes, &server);
+                    expect_all_or_noticed(plans.1.bytes, &client);
                 })
             })
             .collect();
         runs.into_iter().for_each(traffic::joined);
     }
 
-    /// It goes on as if nothing had been, and nothing is left of what was.
+    /// Checks that it continues normally, and that nothing was left over.
     #[track_caller]
     fn expect_recovered(&self) {
         self.faults.clear();
@@ -127,7 +128,7 @@ impl Stage {
     }
 }
 
-/// The first fills pipes.
+/// The first tunnel fills pipes.
 fn plan(number: u64, dice: &mut Dice) -> Plan {
     let bytes = match number {
         0 => 6 << 20,
@@ -139,14 +140,14 @@ fn plan(number: u64, dice: &mut Dice) -> Plan {
     }
 }
 
-/// All that was to be sent to this side has arrived there, or it knows that something is missing.
-fn expect_all_or_told(bytes: u64, outcome: &Outcome) {
+/// Checks that this side has received all its bytes, or has noticed that some are missing.
+fn expect_all_or_noticed(bytes: u64, outcome: &Outcome) {
     if outcome.seen != bytes {
         traffic::expect_told(outcome);
     }
 }
 
-/// Runs `check` with one fault after the other, each of which must be met.
+/// Runs `check` with each fault in turn, which must occur.
 fn with_each(stage: &Stage, faults: &[Fault], check: impl Fn(u64)) {
     for (number, fault) in faults.iter().enumerate() {
         println!("{:?}", fault);
@@ -159,7 +160,7 @@ fn with_each(stage: &Stage, faults: &[Fault], check: impl Fn(u64)) {
 }
 
 #[test]
-fn what_can_be_tried_again_or_done_without_is_not_noticed() {
+fn recoverable_failures_have_no_effect() {
     let stage = Stage::start(&[]);
     let mut faults = vec![
         Fault::new(Read, EINTR).every(2).on_all(),
@@ -179,7 +180,7 @@ fn what_can_be_tried_again_or_done_without_is_not_noticed() {
 }
 
 #[test]
-fn standard_input_and_output_arrive_whole_though_signals_interrupt_them() {
+fn standard_input_and_output_survive_interrupted_calls() {
     let faults = Faults::none();
     let proxy = Peer::echoing();
     let input = Pattern::new(1).take(1 << 20);
@@ -193,7 +194,7 @@ fn standard_input_and_output_arrive_whole_though_signals_interrupt_them() {
     }
 }
 
-/// Each with programs that have no pipe yet.
+/// Each time with programs that have no pipe yet.
 #[test]
 fn without_a_pipe_it_copies() {
     let mut faults = vec![Fault::new(PipeSize, EPERM), Fault::new(PipeSize, ENOMEM)];
@@ -208,8 +209,9 @@ fn without_a_pipe_it_copies() {
 }
 
 #[test]
-fn a_tunnel_that_cannot_go_on_is_cut_for_both_sides() {
-    // A side to which writing failed is read until it ends. These are still there, and don't end.
+fn a_tunnel_that_cannot_continue_is_cut_on_both_sides() {
+    // If a write fails, the side is still read until it ends. These sides stay connected, and don't
+    // end.
     let stage = Stage::start(&["--linger-timeout", "3"]);
     let mut seed = 1;
     for call in &[Read, Write] {
@@ -217,7 +219,7 @@ fn a_tunnel_that_cannot_go_on_is_cut_for_both_sides() {
             let fault = Fault::new(*call, *error).every(7);
             println!("{:?}", fault);
             seed += 1;
-            stage.expect_whole_or_told(fault, seed);
+            stage.expect_complete_or_noticed(fault, seed);
             let hits = stage.faults.hits(1)[0];
             assert!(hits > 0, "{:?}: no such call", fault);
             stage.expect_recovered();
@@ -225,7 +227,7 @@ fn a_tunnel_that_cannot_go_on_is_cut_for_both_sides() {
     }
 }
 
-/// What opens a tunnel: the client learns at once that there is none.
+/// Failures while a tunnel is opened: the client learns at once that there is no tunnel.
 #[test]
 fn a_tunnel_that_cannot_be_opened_is_refused() {
     let stage = Stage::start(&[]);
@@ -240,7 +242,7 @@ fn a_tunnel_that_cannot_be_opened_is_refused() {
         ENOMEM,
     ] {
         faults.push(Fault::new(Connect, *error));
-        // The tunnel's own goes well, the proxy's doesn't.
+        // The tunnel's own call succeeds, and the proxy's fails.
         faults.push(Fault::new(Connect, *error).after(1));
     }
     for error in &[EMFILE, ENFILE, ENOBUFS, ENOMEM] {
@@ -248,14 +250,14 @@ fn a_tunnel_that_cannot_be_opened_is_refused() {
         faults.push(Fault::new(Socket, *error).after(1));
     }
     for error in &[ENOMEM, ENOSPC] {
-        // Each client's own goes well, that of its other side doesn't.
+        // The call for each client succeeds, and the call for its other side fails.
         faults.push(Fault::new(EpollAdd, *error).after(1).every(2));
     }
     with_each(&stage, &faults, |_| {
         let mut client = stage.program.connect();
         client.send("hello");
         assert_eq!(client.rest_or_reset(), b"");
-        // A connection that was begun and given up.
+        // A connection that was begun and abandoned.
         let given_up = stage.origin.try_accept();
         given_up
             .into_iter()
@@ -263,9 +265,9 @@ fn a_tunnel_that_cannot_be_opened_is_refused() {
     });
 }
 
-/// A client that can't be watched is turned away, and the next one served.
+/// A client that can't be registered with epoll is rejected, and the next one is served.
 #[test]
-fn a_client_that_cannot_be_watched_is_closed_and_the_listener_goes_on() {
+fn a_client_that_cannot_be_registered_is_closed_and_the_listener_continues() {
     let stage = Stage::start(&[]);
     let faults: Vec<Fault> = [ENOMEM, ENOSPC]
         .iter()
@@ -280,7 +282,7 @@ fn a_client_that_cannot_be_watched_is_closed_and_the_listener_goes_on() {
     });
 }
 
-/// Whatever fails while a reload opens its listeners, on whichever thread: the old ones go on.
+/// If anything fails while a reload opens its listeners, on any thread, the old listeners stay.
 #[test]
 fn a_reload_that_fails_anywhere_changes_nothing() {
     let calls: &[(Call, i32, u32)] = &[
@@ -320,7 +322,7 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
         for (call, error, skip) in calls {
             for kind in &kinds {
                 let is_path = kind.starts_with('/');
-                // One thread watches one socket; a path has one socket and no options.
+                // One thread registers one socket; a Unix socket has one socket and no options.
                 if *skip >= *threads
                     || is_path && (*skip > 0 && *call == Socket || *call == SetOption)
                 {
@@ -366,7 +368,7 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
                 server.expect("ping");
             }
         }
-        // What it failed to do it can do.
+        // The failed reload works now.
         fs::write(&file, text(&kinds)).expect("the file");
         program.signal(sys::SIGHUP);
         eventually("the new one is open", || {
@@ -376,7 +378,7 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
     }
 }
 
-/// What a call of each kind may fail with.
+/// A possible error of each kind of call.
 const EACH: &[(Call, i32)] = &[
     (Read, ENOMEM),
     (Write, ENOBUFS),
@@ -390,25 +392,25 @@ const EACH: &[(Call, i32)] = &[
     (SetOption, ENOBUFS),
 ];
 
-/// The client sends this and its end, and sees one, of whatever kind.
+/// Sends this text and the client's end, and expects an end of any kind.
 #[track_caller]
 fn expect_end(mut client: Connection, text: &str) {
-    let _ = client.try_send(text); // it may have been cut
+    let _ = client.try_send(text); // the connection may have been cut
     client.finish_sending();
     client.rest_or_reset();
 }
 
-/// The first call of a kind fails, then the second, and so on: the program serves, or says why not
-/// and ends.
+/// The first call of a kind fails, then the second, and so on: the program serves, or ends with an
+/// error.
 #[test]
-fn a_start_that_fails_anywhere_says_why() {
+fn a_start_that_fails_anywhere_reports_the_reason() {
     let faults = Faults::none();
     let origin = Peer::start(|mut connection| connection.echo());
     let calls = EACH.iter().chain(&[(Call::Listen, libc::EADDRINUSE)]);
     for ((call, error), number) in calls.flat_map(|one| (0..scale(6, 20)).map(move |n| (one, n))) {
         println!("{:?} {} after {}", call, error, number);
         let fault = Fault::new(*call, *error).after(number).at_most(1);
-        // No write to an eventfd fails for want of memory, and tokio panics at one.
+        // A write to an eventfd never fails for lack of memory, and tokio panics if it does.
         faults.set(&[if *call == Write {
             fault
         } else {
@@ -428,7 +430,7 @@ fn a_start_that_fails_anywhere_says_why() {
             .find(|line| line.starts_with("listening on 127"));
         let address = of_tunnel.and_then(|line| line.split(' ').nth(2));
         let serves = address.map_or(false, |address| {
-            // The fault may still be to come: it is this client's then.
+            // The fault may still be pending, and then affects this client.
             drop(answer(address));
             faults.clear();
             matches!(answer(address), Ok(answer) if answer == b"ping")
@@ -448,7 +450,7 @@ fn a_start_that_fails_anywhere_says_why() {
     }
 }
 
-/// What the echo behind this address answers.
+/// Returns the reply of the echo behind this address.
 fn answer(address: &str) -> io::Result<Vec<u8>> {
     let mut client = TcpStream::connect(address)?;
     client.set_read_timeout(Some(TIMEOUT))?;
@@ -459,10 +461,10 @@ fn answer(address: &str) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// The same of what a client does, with each way in: one client may be turned away or cut, and the
-/// next is served.
+/// The same for the calls that a client causes, on each listener: one client can be rejected or
+/// cut, and the next one is served.
 #[test]
-fn whichever_call_fails_first_costs_one_client_at_most() {
+fn a_failing_call_affects_one_client_at_most() {
     let faults = Faults::none();
     let origin = Peer::start(|mut connection| connection.echo());
     let target = origin.address().to_string();
@@ -470,7 +472,7 @@ fn whichever_call_fails_first_costs_one_client_at_most() {
     let program = Ptunnel::through(proxy.proxy()).to(&target);
     let program = faults.of(program.args(&["-D", "0"]).more_lines(1)).start();
     let connect = format!("CONNECT {} HTTP/1.1\r\n\r\n", target);
-    // Of which listener, and what is sent first.
+    // The listener, and the bytes that are sent first.
     let ways = [(0, ""), (1, &connect[..])];
     let open = || {
         let open = |one: &Running| one.process().descriptors() - one.process().pipe_ends();

@@ -8,7 +8,7 @@ use crate::scale::scale;
 use crate::support::program::clean_command;
 use crate::support::{Peer, Ptunnel};
 
-/// What an origin says behind the head, so that curl can tell that it came through.
+/// The origin's reply after the head, with which curl reports that the tunnel works.
 const TAIL: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
 
 const PYTHON: &str = "
@@ -34,7 +34,7 @@ for number in range(int(sys.argv[2])):
 enum Verdict {
     Granted,
     Refused(i32),
-    /// Neither a yes nor a no.
+    /// Neither granted nor refused.
     Nothing,
 }
 
@@ -49,7 +49,7 @@ impl Verdict {
     }
 }
 
-/// A head, in the parts that may be odd.
+/// A head, in the parts that can be unusual.
 struct Head {
     before: Vec<u8>,
     version: &'static [u8],
@@ -59,7 +59,7 @@ struct Head {
     end_of_line: &'static [u8],
     fields: Vec<u8>,
     blank_line: &'static [u8],
-    /// Bytes of it that the proxy leaves out, before it ends the connection.
+    /// Number of bytes that the proxy omits before it ends the connection.
     cut: usize,
 }
 
@@ -83,7 +83,7 @@ impl Head {
         self.fields.extend_from_slice(b"\r\n");
     }
 
-    /// With what the origin says, unless more would make another head of it.
+    /// Returns the head with the origin's reply, unless further bytes would change the head.
     fn bytes(&self) -> Vec<u8> {
         let line = [
             self.version,
@@ -200,7 +200,7 @@ const ODDITIES: &[Oddity] = &[
     }),
 ];
 
-/// httparse follows RFC 9112 to the letter where a letter decides what two programs see.
+/// Reasons: httparse follows RFC 9112 strictly where two programs could see different heads.
 const ROWS: &[Row] = &[
     Row {
         judge: "curl",
@@ -341,10 +341,10 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// A yes that is a no to another, or a no for another reason, would be the worst: no row
-/// explains that.
+/// A grant that another program refuses, or a refusal with another status, would be the worst case:
+/// no row explains it.
 #[test]
-fn heads_are_judged_as_curl_and_python_judge_them_or_for_a_reason() {
+fn heads_are_interpreted_as_by_curl_and_python_or_for_a_reason() {
     let pairs = combinations(ODDITIES.len(), scale(300, 2_000));
     let heads: Vec<Head> = pairs.iter().map(|&(a, b)| head(a, b)).collect();
     let count = heads.len();
@@ -402,7 +402,8 @@ fn heads_are_judged_as_curl_and_python_judge_them_or_for_a_reason() {
     comparison.finish(count);
 }
 
-/// The second of a pair is odd upon the first; one way round, lines end in LF alone.
+/// Returns a head with both oddities, the second applied to the first. In one of the two orders,
+/// lines end in LF alone.
 fn head(a: usize, b: usize) -> Head {
     let mut head = Head::new(if a > b { b"\n" } else { b"\r\n" });
     (ODDITIES[a].1)(&mut head);
@@ -412,14 +413,14 @@ fn head(a: usize, b: usize) -> Head {
     head
 }
 
-/// The number of the head that a `CONNECT hNUMBER.example:22` asks for.
+/// Returns the number of the head that `CONNECT hNUMBER.example:22` requests.
 fn asked(request: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(request);
     let name = text.strip_prefix("CONNECT h")?;
     name[..name.find('.')?].parse().ok()
 }
 
-/// What the program makes of each head; a few of it at a time.
+/// Returns the program's result for each head; a few of them run at a time.
 fn judge_all(heads: &[Head], proxy: &str) -> Vec<Verdict> {
     const AT_ONCE: usize = 4;
     let last: Arc<Vec<bool>> = Arc::new(heads.iter().map(Head::is_last).collect());

@@ -62,7 +62,7 @@ const DESTINATIONS: &[&str] = &[
     "[::ffff:10.1.2.3]:22",
 ];
 
-/// A list's entries, and a destination.
+/// The entries of a list, and a destination.
 type Case = (Vec<&'static str>, &'static str);
 
 type Trait = (&'static str, fn(&Case) -> bool);
@@ -159,10 +159,10 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn lists_of_exceptions_cover_what_curls_cover_or_for_a_reason() {
+fn no_proxy_lists_match_as_in_curl_or_for_a_reason() {
     let origin = Peer::replying("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
     let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n");
-    // Names aren't resolved, and whatever is reached directly is the origin here.
+    // Names aren't resolved, and every direct connection reaches the origin of this test.
     let redirected = format!("::{}", origin.address());
     let proxied = proxy.address().to_string();
     let urls: Vec<String> = DESTINATIONS
@@ -210,7 +210,7 @@ fn lists_of_exceptions_cover_what_curls_cover_or_for_a_reason() {
     comparison.finish(lists.len() * DESTINATIONS.len());
 }
 
-/// Which destinations the program would reach without its proxy, as its own lines tell.
+/// Returns which destinations the program would reach without its proxy, as it prints them.
 fn direct(list: &str) -> Vec<bool> {
     let program = Ptunnel::through("proxy.example:3128").args(&["--no-proxy", list]);
     let program = DESTINATIONS

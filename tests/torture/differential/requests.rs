@@ -14,13 +14,13 @@ use crate::scale::scale;
 use crate::support::parts::Squid;
 use crate::support::{Connection, Peer, Ptunnel};
 
-/// How long a client waits for a proxy that waits for more of its request.
+/// Time that a client waits for a proxy that waits for more bytes of its request.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What a server says behind its reply, so that it passes for the next one's.
+/// Bytes that a server sends after its reply, in the form of the next server's reply.
 const BEHIND: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen";
 
-/// The first request and its reply, in the parts that may be odd.
+/// The first request and its reply, in the parts that can be unusual.
 #[derive(Clone)]
 struct Case {
     method: &'static str,
@@ -241,7 +241,8 @@ const ODDITIES: &[Oddity] = &[
     }),
 ];
 
-/// Both find one end of each message, and where they differ, `-D` refuses to look for one.
+/// Reasons: both programs find one end of each message, and where they differ, `-D` refuses the
+/// message.
 const ROWS: &[Row] = &[
     Row {
         judge: "squid",
@@ -310,10 +311,10 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// What a client got for its first request: a whole reply of the server, or none.
+/// The client's reply to its first request: a whole reply of the server, or none.
 type Answer = Option<(u16, Vec<u8>)>;
 
-/// A client that reads strictly; `None` without a whole reply, or with one of the proxy's own.
+/// Reads a reply strictly; returns `None` without a whole reply, or with one of the proxy itself.
 fn answer(client: &mut Connection, method: &str) -> Answer {
     let mut head = client.read_head();
     while head.starts_with(b"HTTP/1.1 1") {
@@ -321,7 +322,8 @@ fn answer(client: &mut Connection, method: &str) -> Answer {
     }
     let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
     if head.contains("\r\nx-transformed-from: http/0.9\r\n") {
-        // squid's word for what isn't HTTP/1: a body without a head, if the connection ends with it.
+        // squid's reply to anything that isn't HTTP/1: a body without a head, if the connection
+        // ends with it.
         return None;
     }
     let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -365,7 +367,8 @@ fn line(client: &mut Connection) -> Option<String> {
     String::from_utf8(line).ok()
 }
 
-/// A server that gives each request its case's reply, and keeps the first lines of what it is asked.
+/// Starts a server that replies to each request as in its case, and keeps the first lines of the
+/// requests.
 fn server(cases: &[Case], asked: &Arc<Mutex<Vec<String>>>) -> Peer {
     let (cases, asked) = (cases.to_vec(), asked.clone());
     Peer::start(move |mut connection| loop {
@@ -379,7 +382,7 @@ fn server(cases: &[Case], asked: &Arc<Mutex<Vec<String>>>) -> Peer {
             Some(case) => case,
             None => return connection.drain(),
         };
-        // The rest of the request, as far as it is clear where that ends.
+        // The rest of the request, if its end is unambiguous.
         let head = head.to_ascii_lowercase();
         if head.contains("\r\ntransfer-encoding: chunked\r\n") {
             let mut body = Vec::new();
@@ -400,8 +403,7 @@ fn server(cases: &[Case], asked: &Arc<Mutex<Vec<String>>>) -> Peer {
     })
 }
 
-/// What a client gets that sends both requests on one connection: the first answer, and all that
-/// comes behind it.
+/// Sends both requests on one connection; returns the first reply, and all bytes after it.
 fn ask(
     proxy: SocketAddr,
     first: &[u8],
@@ -427,8 +429,8 @@ fn ask(
     (answer, rest)
 }
 
-/// Another server's reply for one's own, or another reply than squid's, would be the worst: no row
-/// explains that.
+/// Another server's reply, or another reply than squid's, would be the worst case: no row explains
+/// it.
 #[test]
 fn two_requests_on_one_connection_are_answered_as_behind_squid_or_not_at_all() {
     let pairs = combinations(ODDITIES.len(), scale(200, 2_000));
@@ -446,7 +448,7 @@ fn two_requests_on_one_connection_are_answered_as_behind_squid_or_not_at_all() {
         second.address()
     );
     let judge_all = |proxy: SocketAddr| -> Vec<(Answer, Vec<u8>)> {
-        // What a proxy waits for in vain takes its time: side by side.
+        // In parallel, because a proxy that waits for more bytes takes its time.
         let size = (cases.len() + 7) / 8;
         let parts = cases.chunks(size).enumerate().map(|(part, cases)| {
             let (cases, next) = (cases.to_vec(), next.clone());
@@ -503,7 +505,7 @@ fn two_requests_on_one_connection_are_answered_as_behind_squid_or_not_at_all() {
     comparison.finish(cases.len());
 }
 
-/// The second of a pair is odd upon the first.
+/// Returns a case with both oddities, the second applied to the first.
 fn case(a: usize, b: usize) -> Case {
     let mut case = Case::new();
     (ODDITIES[a].1)(&mut case);

@@ -12,52 +12,52 @@ pub struct Row {
     pub client: Client,
     /// Part of the line in the log and, with `-W`, of the error that ends the program.
     pub says: &'static str,
-    /// With `-W`.
+    /// The exit code with `-W`.
     pub code: Option<i32>,
     pub way: Way,
     pub upstream: Upstream,
 }
 
-/// How a client gets to its destination, `example.org:22`.
+/// The path of a client to its destination, `example.org:22`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Way {
     /// A tunnel; the fault is the proxy's.
     Through,
     /// A tunnel without a proxy.
     Directly,
-    /// A tunnel with a proxy that refuses and is gone round.
+    /// A tunnel with a proxy that refuses connections and is bypassed.
     Round,
-    /// The program is the proxy that the client asks.
+    /// The program is the client's proxy.
     Served,
-    /// The client asks at `-D`, in SOCKS5; the fault is the proxy's.
+    /// The client names its destination to `-D`, in SOCKS5; the fault is the proxy's.
     Asked,
 }
 
-/// What the client does or sees.
+/// The client's behaviour, or the result that it sees.
 #[derive(Clone, Copy)]
 pub enum Client {
     IsClosed,
     IsReset,
     Ends,
-    /// These bytes, and the end.
+    /// Receives these bytes, and the end.
     Receives(&'static str),
-    /// With this status and the reason, or with this code of SOCKS5's; then the end.
+    /// Gets this status and the reason, or this SOCKS5 code; then the end.
     IsTold(&'static str),
-    /// Does this instead of asking, and sees this.
+    /// Does this instead of sending a request, and sees this.
     Does(fn(&mut Connection), &'static str),
     ResetsAsking,
     ResetsEarly,
     ResetsLate,
 }
 
-/// Whom the program connects to, and what that one does.
+/// The peer that the program connects to, and its behaviour.
 #[derive(Clone, Copy)]
 pub enum Upstream {
-    /// Like this; a proxy has read the request.
+    /// Does this; a proxy has read the request.
     Does(fn(Connection)),
     Closed,
     Blackhole,
-    /// It has a name, where the hosts file is this.
+    /// Has a name, which this hosts file contains.
     Named(&'static str),
     /// The same, where the lookup never ends.
     Unnamed,
@@ -68,7 +68,7 @@ const GRANT: &str = "HTTP/1.1 200 OK\r\n\r\n";
 const CHALLENGE: &str = "HTTP/1.1 407 Proxy Authentication Required\r\n\
     Proxy-Authenticate: Basic\r\n\r\n";
 
-/// Of tunnels.
+/// Faults of tunnels.
 pub const ROWS: &[Row] = &[
     Row {
         cause: "the proxy's name has no address",
@@ -626,17 +626,17 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     },
 ];
 
-/// What a client sees that is told nothing.
+/// The result for a client that gets no reply.
 pub const THE_END: &str = "the end";
 
-/// As TLS begins.
+/// The beginning of a TLS handshake.
 const RUBBISH: &str = "\u{16}\u{3}\u{1}\0rubbish\r\n\r\n";
 
-/// Of SOCKS5, without authentication, and the answer.
+/// SOCKS5's greeting without authentication, and the reply.
 pub const GREETING: &[u8] = &[5, 1, 0];
 pub const GREETED: &[u8] = &[5, 0];
 
-/// A hosts file with nobody in it who is looked for.
+/// A hosts file without the requested name.
 const NOBODY: &str = "127.0.0.1 localhost\n";
 
 fn reset_soon(mut connection: Connection) {
@@ -694,7 +694,7 @@ impl Client {
         }
     }
 
-    /// What it reads before the end, but for an answer to what it asks.
+    /// Returns the bytes that the client reads before the end, except for a reply to its request.
     pub fn receives(&self) -> &'static str {
         match self {
             Client::Receives(text) => text,
@@ -702,12 +702,12 @@ impl Client {
         }
     }
 
-    /// Whether a client that has to asks for its destination.
+    /// Returns whether the client sends its request, if the path needs one.
     pub fn asks(&self) -> bool {
         !matches!(self, Client::Does(..) | Client::ResetsAsking)
     }
 
-    /// Whether it gets it.
+    /// Returns whether the request is granted.
     pub fn is_granted(&self) -> bool {
         match self {
             Client::IsReset | Client::Ends | Client::Receives(_) | Client::ResetsLate => true,
@@ -718,7 +718,7 @@ impl Client {
 }
 
 impl Way {
-    /// Whether clients ask for their destination before they have it.
+    /// Returns whether clients on this path send a request for their destination.
     pub fn is_asked_for(self) -> bool {
         matches!(self, Way::Served | Way::Asked)
     }
@@ -737,14 +737,14 @@ impl Row {
         format!("| {} |", cells.join(" | "))
     }
 
-    /// Whether it comes at once: neither a limit, nor a resolver, nor the kernel's table of sockets
-    /// is waited for.
+    /// Returns whether the fault occurs at once, without waiting for a time limit, a resolver, or
+    /// the kernel's table of sockets.
     pub fn is_quick(&self) -> bool {
         let is_at_once = matches!(self.upstream, Upstream::Does(_) | Upstream::Closed);
         is_at_once && self.timeout().is_none()
     }
 
-    /// The timeout that the fault meets, by the name of its option.
+    /// Returns the timeout that the fault triggers, by the name of its option.
     pub fn timeout(&self) -> Option<&'static str> {
         if self.says.contains("no connection to ") {
             Some("connect").filter(|_| self.says.contains(" within "))

@@ -1,4 +1,4 @@
-//! A row with its peers in place.
+//! A row with its peers running.
 
 use std::fs::OpenOptions;
 use std::process::Command;
@@ -7,11 +7,11 @@ use super::rows::{Client, Row, Upstream, Way, GREETED, GREETING, THE_END};
 use crate::support::{closed_address, eventually};
 use crate::support::{Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
-/// As the rows call them, where they have no other address.
+/// The names in the rows, for peers without another address.
 const PROXY: &str = "proxy.example:3128";
 const DESTINATION: &str = "example.org:22";
 
-/// SOCKS5's for it.
+/// The SOCKS5 request for the destination.
 const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
 pub struct Stage {
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// The program, without a tunnel.
+    /// Returns the program, without a tunnel.
     pub fn program(&self) -> Ptunnel {
         let mut program = Ptunnel::new().arg("-v");
         if let Some(proxy) = &self.proxy {
@@ -76,14 +76,14 @@ impl Stage {
         }
         let met = self.row.timeout();
         for timeout in &["connect", "handshake", "idle", "linger"] {
-            // The others are too long to be met on a busy machine.
+            // The other timeouts are too long to expire on a busy machine.
             let is_short = Some(*timeout) == met || *timeout == "linger" && met.is_some();
             program = program.arg(format!("--{}-timeout", timeout));
             program = program.arg(if is_short { "0.4" } else { "30" });
         }
         match self.row.upstream {
             Upstream::Named(_) | Upstream::Unnamed => {
-                // The resolver asks the hosts file alone.
+                // The resolver must use only the hosts file.
                 let order = self.folder.file("nsswitch.conf", "hosts: files\n");
                 let hosts = self.folder.at("hosts");
                 program.after_mounting(&format!(
@@ -95,7 +95,7 @@ impl Stage {
         }
     }
 
-    /// The program at work.
+    /// Starts the program.
     pub fn start(&self) -> Running {
         match self.row.way {
             Way::Served => self.program().serving().start(),
@@ -104,7 +104,7 @@ impl Stage {
         }
     }
 
-    /// What the row says, with this stage's names and times.
+    /// Returns the row's log text, with this stage's names and times.
     pub fn says(&self) -> String {
         let proxy = self.proxy.as_deref().unwrap_or_default();
         let mut text = self.row.says.replace(PROXY, proxy);
@@ -119,7 +119,7 @@ impl Stage {
         self.peer.as_ref().map_or(0, Peer::accepted)
     }
 
-    /// One client meets the fault.
+    /// Lets one client meet the fault.
     pub fn play(&self, program: &Running) {
         let before = self.accepted();
         let mut client = self.enter(program);
@@ -142,7 +142,7 @@ impl Stage {
             Client::Does(act, seen) => {
                 act(&mut client);
                 match seen {
-                    // A byte that was sent meanwhile makes a reset of it.
+                    // If a byte was sent meanwhile, the end is a reset.
                     THE_END => client.expect_nothing(),
                     status => expect_told(client, status),
                 }
@@ -167,7 +167,8 @@ impl Stage {
         program.says(&[&address, &self.says()]);
     }
 
-    /// A client; one that has to ask has asked, and has read the answer if that is a yes.
+    /// Connects a client. If the path needs a request, sends it, and reads the reply if that is a
+    /// grant.
     fn enter(&self, program: &Running) -> Connection {
         match self.row.way {
             Way::Served => {
@@ -195,7 +196,7 @@ impl Stage {
         }
     }
 
-    /// Ends the look-ups that never end.
+    /// Ends the lookups that hang.
     pub fn let_lookups_end(&self) {
         if let Upstream::Unnamed = self.row.upstream {
             let _ = OpenOptions::new()
@@ -212,18 +213,18 @@ fn expect_status(client: &mut Connection, status: &str) {
     assert!(head.starts_with(&line), "{:?} instead of {:?}", head, line);
 }
 
-/// A no with its reason; the client has nothing more to say.
+/// Expects a rejection with its reason; the client sends nothing more.
 fn expect_told(mut client: Connection, status: &str) {
     expect_status(&mut client, status);
     assert!(!client.rest().is_empty(), "{} without a reason", status);
 }
 
-/// SOCKS5's answer (RFC 1928 §6).
+/// Returns SOCKS5's reply (RFC 1928 §6).
 fn reply(code: u8) -> [u8; 10] {
     [5, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
-/// The same, with a code and what it means.
+/// Expects a SOCKS5 reply with a code, given with its meaning.
 fn expect_code(mut client: Connection, meaning: &str) {
     let code = meaning.split(',').next().and_then(|code| code.parse().ok());
     client.expect(reply(code.expect("a code")));
