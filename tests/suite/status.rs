@@ -381,6 +381,8 @@ fn each_failure_is_counted_by_its_cause_and_no_secret_is_shown() {
         assert_eq!(evaluated(&program, &counted), "(1, 1, 0, 0)");
         let last = evaluated(&program, "s['listeners'][0]['last_error']['text']");
         program.says(&["warning: ", &format!(": {}", last)]);
+        let last = evaluated(&program, "s['listeners'][0]['last_error']['cause']");
+        assert_eq!(last, *cause);
         for path in &[
             "/",
             "/metrics",
@@ -851,7 +853,7 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
          ('c.example:3', False, 1)]",
     );
     program.says(&["warning: only a restart changes status"]);
-    assert!(browsed(program.status()).contains("closed; its clients stay"));
+    assert!(browsed(program.status()).contains("closed; active connections continue"));
     let way = format!("through {} via second.example:3", gate.address());
     let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
     assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
@@ -961,7 +963,12 @@ fn who_asks_for_a_probe_leaves_room_for_others() {
         .map(|text| String::from_utf8(text).unwrap())
         .collect();
     let told = |words: &str| answers.iter().filter(|told| told.contains(words)).count();
-    assert_eq!(told("others wait for it already"), 8, "{:?}", answers);
+    assert_eq!(
+        told("too many requests wait for the probe"),
+        8,
+        "{:?}",
+        answers
+    );
     assert_eq!(told("no reply"), 4, "{:?}", answers);
 }
 
@@ -1218,6 +1225,25 @@ fn the_page_is_called_by_its_host() {
     let page = page(&program, "/");
     let title = format!("<title>{} – ptunnel</title>", host);
     assert!(page.contains(&title), "{}", page);
+    let header = format!(">on {}</span></h1>", host);
+    assert!(page.contains(&header), "{}", page);
+}
+
+#[test]
+fn before_the_first_connection_the_page_says_what_to_do() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    let dom = browsed(program.status());
+    let invitation = format!(
+        "No connection yet. Connect to {} to see it here.",
+        program.address()
+    );
+    for part in &[
+        "Ready: no connection yet",
+        "No failed connection",
+        &invitation[..],
+    ] {
+        assert!(dom.contains(part), "{:?} is not in {}", part, dom);
+    }
 }
 
 /// Digits that were never measured, and things that took no time.
@@ -1329,14 +1355,14 @@ fn the_page_shows_it_in_a_browser() {
     let dom = browsed(program.status());
     for part in &[
         "example.org:22",
-        "of the embedded proxy",
-        "denied by us",
+        "HTTP proxy",
+        "Rejected by ptunnel",
         "not in --allow-from",
         &gate.address().to_string(),
         ">in use<",
         ">down<",
         "1 of 2 proxies down",
-        "2 tunnels opened",
+        "2 opened since start",
         "<path class=\"one\" d=\"M",
         "only CONNECT is served",
     ] {
@@ -1357,7 +1383,7 @@ class Page(HTMLParser):
         name, kind = attributes.get('id'), attributes.get('class', '')
         if tag == 'path' and kind in ('one', 'two'):
             print(kind + ':', attributes.get('d'))
-        if tag in ('p', 'tr', 'li', 'figcaption') or kind in ('key', 'axis') or name == 'version':
+        if tag in ('p', 'tr', 'li', 'figcaption') or kind in ('key', 'scale', 'axis'):
             self.end()
             self.place = name or kind or tag
         if kind in ('good', 'warn', 'bad'):
@@ -1372,7 +1398,7 @@ class Page(HTMLParser):
             print(self.place + ':', ' | '.join(self.texts))
         self.place, self.texts = None, []
     def handle_endtag(self, tag):
-        if tag in ('p', 'tr', 'li', 'figcaption', 'div', 'h1'):
+        if tag in ('p', 'tr', 'li', 'figcaption', 'div'):
             self.end()
 
 Page().feed(sys.stdin.read())
@@ -1414,7 +1440,7 @@ const NUMBERS: &str = r#"{
         {"listen": "127.0.0.1:8993", "kind": "tunnel", "destination": "imap.example.org:993",
             "way": "", "open": true, "failing": true, "clients": 2, "opened": 10, "failed": 15,
             "carried": {"upload": 11, "download": 999500},
-            "last_error": {"time": 999939.5, "text": "refused <b>"}},
+            "last_error": {"time": 999939.5, "cause": "refused", "text": "refused <b>"}},
         {"listen": "127.0.0.1:1080", "kind": "dynamic", "destination": "*",
             "way": "", "open": false, "failing": true, "clients": 3, "opened": 12, "failed": 0,
             "carried": {"upload": 1000, "download": 12345}, "last_error": null},
@@ -1443,51 +1469,53 @@ const NUMBERS: &str = r#"{
 }"#;
 
 const SHOWN: &str = "\
-version: 9.8.7, up 1 d 2 h
-state: (warn) | no tunnel for the last client at 127.0.0.1:8993, 3 failed in the last minute, 1 of 3 proxies down
+state: (warn) | Degraded: last connection to 127.0.0.1:8993 failed, 3 connections failed in the last minute, 1 of 3 proxies down
 p: This page needs JavaScript. The numbers are at | /status.json | and | /metrics | .
 clients: 1,234
-clients-note: 56,789 tunnels opened
-download: 2.00 MB/s
-download-note: 12.3 MB in all
+clients-note: 56,789 opened since start
 upload: 1.50 kB/s
-upload-note: 1.54 kB in all
+upload-note: 1.54 kB since start
+download: 2.00 MB/s
+download-note: 12.3 MB since start
 opening: 21 ms
-opening-note: 95 % within 1.50 s
+opening-note: p95: 1.50 s, last 10 min
 failed: 8
-failed-note: in ten minutes; 20 in all
+failed-note: last 10 min; 20 since start
+uptime: 1 d 2 h
+version: ptunnel 9.8.7
 figcaption: Throughput
-key: to clients: 2.00 MB/s | from clients: 1.50 kB/s
-axis: 2 MB/s
-one: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 50.0L600.0 0.0
-two: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 99.9
-axis: 10 min ago | now
-figcaption: Time to open a tunnel
-key: half within: 30 ms | 95 % within: 1.50 s
-axis: 2 s
+key: bytes in: 1.50 kB/s | bytes out: 2.00 MB/s
+scale: 2 MB/s | 0
+one: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 99.9
+two: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 50.0L600.0 0.0
+axis: 10 min ago | 5 min ago | now
+figcaption: Connect time
+key: p50: 30 ms | p95: 1.50 s
+scale: 2 s | 0
 one: M594.0 99.5h0M598.0 99.0h0L600.0 98.5
 two: M594.0 95.0h0M598.0 90.0h0L600.0 25.0
-axis: 10 min ago | now
-figcaption: Clients, and failures
-key: clients: 4 | failed: 3
-axis: 5
+axis: 10 min ago | 5 min ago | now
+figcaption: Connections
+key: active: 4 | failed: 3
+scale: 5 | 0
 one: M590.0 40.0h0L592.0 40.0L594.0 40.0L596.0 40.0L598.0 40.0L600.0 20.0
 two: M590.0 100.0h0L592.0 0.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 40.0
-axis: 10 min ago | now
-tr: Listens on | Leads to | Clients | Opened | Failed | To clients | From clients
-tr: 127.0.0.1:8993 | imap.example.org:993 | 2 | 10 | 15 | 1.00 MB | 11 B
-tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS or HTTP | 3 | 12 | 0 | 12.3 kB | 1.00 kB
-tr: 127.0.0.1:3128 | closed | what its clients ask for | of the embedded proxy | 0 | 13 | 1 | 1 B | 0 B
-tr: Proxy | State | Answers | Failures
+axis: 10 min ago | 5 min ago | now
+tr: Listener | Destination | Active | Opened | Failed | Bytes in | Bytes out
+tr: 127.0.0.1:8993 | last connection failed | imap.example.org:993 | 2 | 10 | 15 | 11 B | 1.00 MB
+tr: 127.0.0.1:1080 | closed; active connections continue | chosen by the client | SOCKS or HTTP | 3 | 12 | 0 | 1.00 kB | 12.3 kB
+tr: 127.0.0.1:3128 | closed | chosen by the client | HTTP proxy | 0 | 13 | 1 | 0 B | 1 B
+tr: Proxy | State | Replies | Failures
 tr: one.example:1 | (bad) | down | 21 | 22
 tr: two.example:2 | (good) | in use | 23 | 24
 tr: three.example:3 | standby | 25 | 26
-li: refused by the proxy | width: 100%; | 15
-li: denied by us | width: 33.3333%; | 5
-li: not in --allow-from | width: 26.6667%; | 4
-li: 127.0.0.1:8993, 1 min 1 s ago: | refused <b>
-tr: Client | Connected to | Way | Open for | To client | From client
-tr: 192.0.2.7:50123 | at 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 2.00 kB | 31 B
-tr: Unix socket | at /run/<i>.sock | <b onclick='alert(1)'>:1 | directly | 10 s | 32 B | 3.00 MB
+cause-refused: Refused by the proxy | width: 100%; | 15 | 403: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.
+cause-denied: Rejected by ptunnel | width: 33.3333%; | 5 | 400, 405: the client sent a request that this listener does not serve. 403: --serve-allow does not list the destination, or its addresses are excluded. 407: wrong username or password. 502, 503, 504: ptunnel cannot reach the destination.
+turned-away: 4 connections closed: client not in --allow-from
+li: Last error on 127.0.0.1:8993, 1 min 1 s ago | refused <b> | What to do
+more: docs/guide.md explains every message under Troubleshooting. ptunnel --test shows the step that fails.
+tr: Client | Destination | Path | Duration | Bytes in | Bytes out
+tr: 192.0.2.7:50123 | on 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 31 B | 2.00 kB
+tr: Unix socket | on /run/<i>.sock | <b onclick='alert(1)'>:1 | direct | 10 s | 3.00 MB | 32 B
 tunnels-note: and 1,234 more
 ";

@@ -49,6 +49,7 @@ pub(crate) enum LastOutcome {
 #[derive(Clone, Debug)]
 pub(crate) struct LastFailure {
     pub(crate) when: SystemTime,
+    pub(crate) cause: Cause,
     pub(crate) text: String,
 }
 
@@ -81,6 +82,7 @@ impl Stats {
         }
         counters.last_failure = Some(LastFailure {
             when: SystemTime::now(),
+            cause: error.cause(),
             text: error.to_string(),
         });
     }
@@ -294,6 +296,7 @@ mod tests {
         assert_eq!(totals.failures[Cause::Name as usize], 1);
         assert_eq!(totals.failed(), 2);
         let last = stats.last_failure().unwrap();
+        assert_eq!(last.cause, Cause::Name);
         assert!(
             last.text.starts_with("cannot resolve proxy"),
             "{}",

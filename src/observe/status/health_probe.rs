@@ -44,7 +44,7 @@ impl Prober {
     /// Returns whether the tunnel can be opened, now or within the last [`RESULT_AGE`].
     pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
         let _permit = SlotPermit::take(&self.waiting, MAX_WAITING)
-            .ok_or("a probe is under way, and others wait for it already")?;
+            .ok_or("too many requests wait for the probe that is running")?;
         let mut last = lock(&self.last);
         if let Some((when, result)) = &*last {
             if when.elapsed() < RESULT_AGE {

@@ -97,7 +97,7 @@ fn serve_one(socket: TcpStream, request_timeout: Duration, status: &Status) -> i
             let response = status.respond(&request, &head);
             response.encode(request.method != "HEAD")
         }
-        Err(_) => StatusResponse::text(400, "this is no HTTP request").encode(true),
+        Err(_) => StatusResponse::text(400, "not an HTTP request").encode(true),
     };
     // Set only now: a probe may have taken seconds.
     stream.limit(RESPONSE_TIMEOUT);
@@ -135,7 +135,7 @@ impl Status {
         }
         let (host, target) = host_and_target(request);
         if self.is_local && !names_this_machine(host) {
-            return StatusResponse::text(403, "ask for it by its address, or as localhost");
+            return StatusResponse::text(403, "use an IP address or localhost as the host name");
         }
         let mut parts = target.splitn(2, '?');
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
@@ -153,13 +153,13 @@ impl Status {
                 json::page(&self.registry, &self.history),
             ),
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
-                StatusResponse::text(403, "a page of another site can't ask for a probe")
+                StatusResponse::text(403, "a page of another site can't start a probe")
             }
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) => self.probe(),
             ("/healthz", _) => StatusResponse::text(200, "ok"),
             _ => StatusResponse::text(
                 404,
-                "there are / and /status.json, /metrics, /healthz and /healthz/probe",
+                "not found; the paths are /, /status.json, /metrics, /healthz and /healthz/probe",
             ),
         }
     }

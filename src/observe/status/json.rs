@@ -130,6 +130,7 @@ fn listener(listener: &ListenerEntry) -> String {
 fn failure(failure: LastFailure) -> String {
     let mut object = Object::default();
     object.member("time", seconds(failure.when));
+    object.member("cause", Quoted(failure.cause.label()));
     object.member("text", Quoted(&failure.text));
     object.end()
 }

@@ -52,6 +52,15 @@ fn digest(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Cause;
+
+    #[test]
+    fn every_cause_has_a_label_and_a_fix() {
+        for (_, label) in &Cause::LABELS {
+            let entry = format!("\n  {}: ['", label);
+            assert!(SCRIPT.contains(&entry), "{}", label);
+        }
+    }
 
     #[test]
     fn names_its_host() {
