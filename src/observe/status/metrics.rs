@@ -1,4 +1,4 @@
-//! `/metrics`: the numbers in Prometheus's text format, named by its conventions.
+//! `/metrics`: the numbers in Prometheus's text format, with names that follow its conventions.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -173,7 +173,7 @@ impl MetricsText {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
-        // Writing to a String does not fail.
+        // Writing to a String doesn't fail.
         let _ = writeln!(self.0, "{}", line);
     }
 
@@ -194,7 +194,7 @@ impl MetricsText {
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
             let name = "process_open_fds";
             self.head(name, "gauge", "Number of open file descriptors.");
-            // The directory itself is open, too.
+            // Reading the directory takes a descriptor, which doesn't count.
             let count = open.count().saturating_sub(1);
             self.line(format_args!("{} {}", name, count));
         }
@@ -208,7 +208,7 @@ fn resident() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Escapes the value of a label, to be put between quotes.
+/// Escapes the value of a label, which is written between quotes.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     value.replace('\n', "\\n")
