@@ -38,7 +38,6 @@ mod logs;
 mod mixture;
 mod names;
 mod pac;
-mod readme;
 mod real;
 mod relay;
 mod reload;
