@@ -1,8 +1,8 @@
 //! The queue between code that logs and a stderr that may block.
 //!
-//! An unread pipe holds a few hundred lines, a stopped terminal fewer. Then a write blocks, and on
-//! a reactor's thread it would stall all tunnels. Therefore a dedicated thread writes the lines,
-//! from a bounded queue. A line is lost if the queue is full; after the lines before it, a line in
+//! A pipe that is not read holds a few hundred lines, a stopped terminal fewer; then a write blocks,
+//! and on a reactor's thread it would stall all tunnels. So a thread of its own writes the lines, from
+//! a bounded queue. A line that finds no room is lost; once the lines before it are written, a line in
 //! its place reports how many were lost.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::os::mutex::lock;
 
-/// Maximum size of the queued lines, in bytes: as much as a pipe holds.
+/// Maximum size of the lines that wait, in bytes: the capacity of a pipe once more.
 const CAPACITY: usize = 64 * 1024;
 
 /// Time that a flush waits for the next line to be written.
@@ -22,9 +22,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A bounded queue of log lines and the thread that writes them. Clones share both.
 ///
-/// The thread starts with the first line. While a process has a single thread, glibc's recv(2) and
-/// send(2) skip the code for thread cancellation, which saves a tenth of the cost of relaying a
-/// small message.
+/// The thread starts with the first line: while a process has a single thread, glibc's recv(2) and
+/// send(2) skip the code for thread cancellation, a tenth of the cost of relaying a small message.
 #[derive(Clone)]
 pub(super) struct LogQueue {
     shared: Arc<QueueShared>,
@@ -32,7 +31,7 @@ pub(super) struct LogQueue {
 
 struct QueueShared {
     state: Mutex<QueueState>,
-    /// The thread locks it for as long as it runs.
+    /// Locked by the thread for as long as it runs.
     writer: Mutex<Writer>,
     /// A line was added.
     filled: Condvar,
@@ -63,8 +62,8 @@ enum Next {
 }
 
 impl LogQueue {
-    /// Returns a queue whose thread writes each line to `out` with one call. In place of `count`
-    /// lost lines it writes the line that `lost(count)` returns.
+    /// A queue whose thread writes each line to `out` with one call, and in place of `count` lost lines
+    /// the line that `lost(count)` returns.
     pub(super) fn new(
         mut out: impl Write + Send + 'static,
         lost: impl Fn(u64) -> String + Send + 'static,
@@ -87,7 +86,7 @@ impl LogQueue {
         }
     }
 
-    /// Starts the thread unless it runs. If that fails, lines wait for the next attempt.
+    /// Starts the thread unless it runs. Without a thread, lines wait for the next attempt.
     fn start_thread(&self, state: &mut QueueState) {
         if state.has_thread {
             return;
@@ -103,8 +102,7 @@ impl LogQueue {
         state.has_thread = thread.spawn(write).is_ok();
     }
 
-    /// Adds a line, which includes its line end. The line is lost if the queue is full. Never waits
-    /// for the writer.
+    /// Adds a line, with its line end; without room it is lost. Never waits for the writer.
     pub(super) fn push(&self, line: String) {
         let mut state = lock(&self.shared.state);
         self.start_thread(&mut state);
@@ -113,18 +111,17 @@ impl LogQueue {
         self.shared.filled.notify_one();
     }
 
-    /// Blocks until all lines added before are written, or no line was written for
-    /// [`FLUSH_TIMEOUT`].
+    /// Blocks until all lines added before are written, or none was for [`FLUSH_TIMEOUT`].
     pub(super) fn flush(&self) {
         self.wait(FLUSH_TIMEOUT);
     }
 
-    /// Blocks until all lines added before are written, or no line was written for `timeout`.
+    /// Blocks until all lines added before are written, or none was for `timeout`.
     fn wait(&self, timeout: Duration) {
         let mut state = lock(&self.shared.state);
         let until = state.written + state.waiting();
         if until > state.written {
-            // The last chance for lines that were added while no thread could be started.
+            // The last chance for lines that came while the system had no thread.
             self.start_thread(&mut state);
         }
         while state.written < until {
@@ -160,14 +157,13 @@ impl LogQueue {
 }
 
 impl QueueState {
-    /// Returns the number of lines to be written, including the one that reports the loss.
+    /// Number of lines to be written, with the one that reports the loss.
     fn waiting(&self) -> u64 {
         let last = self.is_writing as u64 + (self.lost > 0) as u64;
         self.lines.len() as u64 + last
     }
 
-    /// Adds a line. If the queue is full the line is lost, and so are all later ones until the loss
-    /// is reported.
+    /// Adds a line. Without room it is lost, and so are all that follow until the loss is reported.
     fn add(&mut self, line: String) {
         let has_room = self.lines.is_empty() || self.bytes + line.len() <= CAPACITY;
         if self.lost > 0 || !has_room {

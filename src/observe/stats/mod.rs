@@ -1,9 +1,9 @@
 //! Counters of each listener's clients, for `--status`.
 //!
-//! This module contains counters and live tunnels, but not their presentation, which is in
-//! `status`. [`access_log`](crate::observe::access_log) updates them when a client connects, when
-//! its tunnel opens and when it ends; the relay updates its bytes through a [`TunnelBytes`].
-//! Without `--status` there are no [`Stats`], and relays have no recorder.
+//! Holds counters and the live tunnels; must not hold their presentation, which is
+//! `status`'s. Written by [`access_log`](crate::observe::access_log), when a client connects,
+//! when its tunnel opens and when it ends, and by the relay, through a [`TunnelBytes`]. Without
+//! `--status` there are no [`Stats`], and a relay is built without a recorder.
 
 mod histogram;
 mod live_tunnel;
@@ -28,9 +28,9 @@ pub struct Stats {
 
 #[derive(Debug, Default)]
 struct Counters {
-    /// The totals, without the bytes of live tunnels.
+    /// Without the bytes of live tunnels.
     totals: Totals,
-    /// Live tunnels by serial number, oldest first.
+    /// Live tunnels by their serial number, the oldest first.
     tunnels: BTreeMap<u64, Arc<LiveTunnel>>,
     last_failure: Option<LastFailure>,
     last_outcome: Option<LastOutcome>,
@@ -40,16 +40,15 @@ struct Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastOutcome {
     Opened,
-    /// The path works as far as the proxy, but the destination refused or is unreachable.
+    /// The path works up to the proxy, but the destination refused or is unreachable.
     Answered,
     Failed,
 }
 
-/// The last error that left a client without a tunnel.
+/// The last error for which a client got no tunnel.
 #[derive(Clone, Debug)]
 pub(crate) struct LastFailure {
     pub(crate) when: SystemTime,
-    pub(crate) cause: Cause,
     pub(crate) text: String,
 }
 
@@ -68,8 +67,8 @@ impl Stats {
         lock(&self.counters).totals.left += 1;
     }
 
-    /// Counts a client that got no tunnel. A rejection by ptunnel's own policy doesn't change the
-    /// last outcome, because it doesn't predict the outcome for the next client.
+    /// Counts a client that got no tunnel. A rejection by ptunnel's own policy doesn't change the last
+    /// outcome: it says nothing about the next client.
     pub(crate) fn failed(&self, error: &Error) {
         let mut counters = lock(&self.counters);
         counters.totals.failures[error.cause() as usize] += 1;
@@ -82,12 +81,11 @@ impl Stats {
         }
         counters.last_failure = Some(LastFailure {
             when: SystemTime::now(),
-            cause: error.cause(),
             text: error.to_string(),
         });
     }
 
-    /// Returns the totals so far, including the bytes of live tunnels.
+    /// Returns the totals so far, with the bytes of live tunnels.
     pub(crate) fn totals(&self) -> Totals {
         let counters = lock(&self.counters);
         let mut totals = counters.totals.clone();
@@ -114,12 +112,12 @@ impl Stats {
     }
 }
 
-/// Sums since the start, except for `clients`, which is the current number.
+/// Sums since the start, except for `clients`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    /// Connected clients, including those whose tunnel isn't open yet.
+    /// Clients that are connected now, with a tunnel or waiting for one.
     pub(crate) clients: u64,
-    /// Clients that disconnected before their tunnel was open.
+    /// Clients that left before their tunnel was open.
     pub(crate) left: u64,
     /// Clients that got no tunnel, in the order of [`Cause::LABELS`].
     pub(crate) failures: [u64; Cause::LABELS.len()],
@@ -150,7 +148,7 @@ impl Totals {
     }
 }
 
-/// Counts one client as connected until the guard is dropped.
+/// Counts one client as connected until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnGuard {
     pub(crate) stats: Stats,
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(oldest(9), (vec![1, 2, 3, 0], 0));
     }
 
-    /// This happens at the end of the drain time, or in a panic.
+    /// As at the end of the drain time, or in a panic.
     #[test]
     fn the_bytes_of_a_tunnel_that_is_dropped_are_counted() {
         let stats = Stats::default();
@@ -296,7 +294,6 @@ mod tests {
         assert_eq!(totals.failures[Cause::Name as usize], 1);
         assert_eq!(totals.failed(), 2);
         let last = stats.last_failure().unwrap();
-        assert_eq!(last.cause, Cause::Name);
         assert!(
             last.text.starts_with("cannot resolve proxy"),
             "{}",
