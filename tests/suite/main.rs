@@ -38,6 +38,7 @@ mod logs;
 mod mixture;
 mod names;
 mod pac;
+mod readme;
 mod real;
 mod relay;
 mod reload;
