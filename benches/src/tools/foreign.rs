@@ -28,10 +28,11 @@ pub struct Watch {
 }
 
 /// A process of others: its name, and its ticks with those of children that it awaited.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Process {
     name: String,
     parent: u32,
+    session: u32,
     ticks: u64,
 }
 
@@ -63,8 +64,12 @@ impl Watch {
         seconds > (self.begun.elapsed().as_secs_f64() * ALLOWED).max(2.5 / TICKS)
     }
 
+    /// What others used since, without descendants of the run whose parent has ended: they began since, in its session.
     fn used(&self) -> io::Result<Vec<(String, u64)>> {
-        Ok(used(&self.others, others()?))
+        let own = stat(std::process::id()).map(|stat| stat.session);
+        let mut now = others()?;
+        now.retain(|id, process| self.others.contains_key(id) || Some(process.session) != own);
+        Ok(used(&self.others, now))
     }
 }
 
@@ -123,20 +128,16 @@ fn steal() -> io::Result<u64> {
     Ok(all.steal)
 }
 
-/// All processes but this one, those that it started and the kernel's threads. What awaits this one gets the times of its descendants that lost
-/// their parent, so of its ancestors only their own time counts.
+/// All processes but this one, those that it started and the kernel's threads. What awaits this one gets the times of its
+/// descendants that lost their parent, so of its ancestors only their own time counts.
 fn others() -> io::Result<BTreeMap<u32, Process>> {
-    let ours = tree(std::process::id());
-    let stat = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).ok();
+    let own = tree(std::process::id());
     let mut ancestors = vec![1];
-    let mut next = stat(std::process::id())
-        .and_then(|stat| parse(&stat))
-        .map(|(_, parent, _)| parent);
+    let parent = |id| stat(id).map(|stat| stat.parent);
+    let mut next = parent(std::process::id());
     while let Some(id) = next.filter(|id| *id > 1) {
         ancestors.push(id);
-        next = stat(id)
-            .and_then(|stat| parse(&stat))
-            .map(|(_, parent, _)| parent);
+        next = parent(id);
     }
     let mut all = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -148,38 +149,55 @@ fn others() -> io::Result<BTreeMap<u32, Process>> {
             continue;
         };
         // One that has ended meanwhile is counted by what awaits it.
-        if let Some((name, parent, [own, awaited])) = stat(id).and_then(|stat| parse(&stat)) {
-            let awaited = if ancestors.contains(&id) { 0 } else { awaited };
-            if !ours.contains(&id) {
-                all.insert(
-                    id,
-                    Process {
-                        name,
-                        parent,
-                        ticks: own + awaited,
-                    },
-                );
-            }
-        }
+        let Some(stat) = stat(id).filter(|_| !own.contains(&id)) else {
+            continue;
+        };
+        let awaited = if ancestors.contains(&id) {
+            0
+        } else {
+            stat.awaited
+        };
+        let process = Process {
+            name: stat.name,
+            parent: stat.parent,
+            session: stat.session,
+            ticks: stat.own + awaited,
+        };
+        all.insert(id, process);
     }
     Ok(all)
 }
 
-/// Name, parent, and ticks of /proc/PID/stat: its own and those of awaited children. None of a thread of the kernel: what
-/// ksoftirqd does is the traffic of the run itself, and the busiest peer's most of all.
-fn parse(stat: &str) -> Option<(String, u32, [u64; 2])> {
+/// What is needed of /proc/PID/stat: ticks are its own and those of awaited children.
+#[derive(Debug, PartialEq)]
+struct Stat {
+    name: String,
+    parent: u32,
+    session: u32,
+    own: u64,
+    awaited: u64,
+}
+
+fn stat(id: u32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// None of a thread of the kernel: what ksoftirqd does is the traffic of the run itself, and the busiest peer's most of
+/// all.
+fn parse(stat: &str) -> Option<Stat> {
     let (head, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
-    let name = head.split_once('(')?.1.to_string();
     if field(6)? & KERNEL_THREAD != 0 {
         return None;
     }
-    Some((
-        name,
-        fields.get(1)?.parse().ok()?,
-        [field(11)? + field(12)?, field(13)? + field(14)?],
-    ))
+    Some(Stat {
+        name: head.split_once('(')?.1.to_string(),
+        parent: field(1)? as u32,
+        session: field(3)? as u32,
+        own: field(11)? + field(12)?,
+        awaited: field(13)? + field(14)?,
+    })
 }
 
 #[cfg(test)]
@@ -188,8 +206,15 @@ mod tests {
 
     #[test]
     fn reads_name_parent_and_ticks() {
-        let stat = "7 (a (b) c) S 5 7 7 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
-        assert_eq!(parse(stat), Some(("a (b) c".to_string(), 5, [33, 7])));
+        let stat = "7 (a (b) c) S 5 7 8 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
+        let all = Stat {
+            name: "a (b) c".to_string(),
+            parent: 5,
+            session: 8,
+            own: 33,
+            awaited: 7,
+        };
+        assert_eq!(parse(stat), Some(all));
         assert_eq!(parse("7 (cut) S 1"), None);
         // 4194560 | KERNEL_THREAD.
         assert_eq!(parse(&stat.replace("4194560", "6291712")), None);
@@ -204,6 +229,7 @@ mod tests {
                     Process {
                         name: id.to_string(),
                         parent,
+                        session: 1,
                         ticks,
                     },
                 )
@@ -230,6 +256,26 @@ mod tests {
         child.wait().unwrap();
         assert!(!others.contains_key(&std::process::id()) && !others.contains_key(&child.id()));
         assert!(others.contains_key(&std::os::unix::process::parent_id()));
+    }
+
+    /// Regression: the children of socat, which end after it, counted as others: it had no sample.
+    #[test]
+    fn a_descendant_without_its_parent_is_not_foreign() {
+        let watch = Watch::begin().unwrap();
+        let spin = "(timeout 0.4 sh -c 'while :; do :; done' &) ; exit";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", spin])
+            .spawn()
+            .unwrap();
+        child.wait().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        let used = watch.used().unwrap();
+        assert!(
+            !used
+                .iter()
+                .any(|(name, _)| name == "sh" || name == "timeout"),
+            "{used:?}"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const GIB: f64 = (1_u64 << 30) as f64;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     bench.moves_bulk_as_it_says(peer)?;
-    let bytes = bench.either(1 << 27, 1 << 28);
+    let bytes = bench.either(1 << 27, 1 << 29);
     let side = Side::start(bench, peer)?;
     let mut values = Vec::new();
     let load = || Cpu::seconds_alone(std::process::id()) + Cpu::seconds_alone(side.server.id());

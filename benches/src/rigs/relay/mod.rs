@@ -114,7 +114,7 @@ pub const RIG: Rig = Rig {
             ],
             sample: bulk::sample,
             quick: Plan::quick(2, 800, 20),
-            full: Plan::full(9, 1_200, 240),
+            full: Plan::full(9, 1_700, 345),
         },
         Group {
             name: "tunnels",
