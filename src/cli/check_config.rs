@@ -35,20 +35,16 @@ impl fmt::Display for Summary<'_> {
         }
         let mut blocks = config.allow_from.iter();
         if let Some(first) = blocks.next() {
-            write!(f, "would accept clients from {}", first)?;
+            write!(f, "would take clients from {}", first)?;
             blocks.try_for_each(|block| write!(f, ", {}", block))?;
-            writeln!(f, " only")?;
+            writeln!(f, " alone")?;
         }
         if let Some(status) = &config.status {
             let (bind, port) = (&status.bind, status.port);
-            writeln!(
-                f,
-                "would serve the status page on http://{}:{}/",
-                bind, port
-            )?;
+            writeln!(f, "would show how it goes on http://{}:{}/", bind, port)?;
         }
         if config.demo {
-            writeln!(f, "would run the demo")?;
+            writeln!(f, "would show the demo")?;
         }
         Ok(())
     }

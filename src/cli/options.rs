@@ -3,6 +3,7 @@
 //! Each value knows where it was given, so that an error names the line of the file or, for a
 //! typed value, nothing but the option.
 
+use std::fmt;
 use std::str::FromStr;
 
 use clap::ArgMatches;
@@ -120,8 +121,10 @@ impl Options {
                     other
                 };
                 let why = format!(
-                    "--{} can't be combined with --{}; {}",
-                    other.flag.name, value.flag.name, EXAMPLE
+                    "The argument '{}' cannot be used with '{}'; {}",
+                    Usage(other.flag),
+                    Usage(value.flag),
+                    EXAMPLE
                 );
                 return Err(self.at(last, Error::usage(why)));
             }
@@ -135,10 +138,8 @@ impl Options {
             let missing = value.flag.requires.and_then(flags::find);
             if let Some(missing) = missing.filter(|flag| !self.is_present(flag.name)) {
                 return Err(self.whole(Error::usage(format!(
-                    "--{} requires --{} {}; {}",
-                    value.flag.name,
-                    missing.name,
-                    missing.value.unwrap_or_default(),
+                    "missing beside what is given: {}; {}",
+                    Usage(missing),
                     EXAMPLE
                 ))));
             }
@@ -222,7 +223,7 @@ impl Options {
     ) -> Result<T, Error> {
         parse(value.text()).map_err(|e| {
             let flag = value.flag;
-            let example = flag.valid.map(|text| format!("; e.g. {}", text));
+            let example = flag.example.map(|text| format!("; e.g. {}", text));
             let why = format!("--{}: {}{}", flag.name, e, example.unwrap_or_default());
             self.at(value, Error::usage(why))
         })
@@ -261,6 +262,21 @@ impl Options {
         match &self.path {
             Some(path) => Error::usage(format!("{}: {}", Escaped(path.as_bytes()), e)),
             None => e,
+        }
+    }
+}
+
+/// Displays an option as clap does: `--proxy <PROXY>...`.
+struct Usage<'a>(&'a Flag);
+
+impl fmt::Display for Usage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Usage(flag) = self;
+        write!(f, "--{}", flag.name)?;
+        match flag.value {
+            Some(value) if flag.is_repeated => write!(f, " <{}>...", value),
+            Some(value) => write!(f, " <{}>", value),
+            None => Ok(()),
         }
     }
 }

@@ -16,7 +16,6 @@ const DOCUMENTS: &[&str] = &[
     "docs/comparison.md",
     "docs/guide.md",
     "docs/operating.md",
-    "docs/reference.md",
     "docs/security.md",
 ];
 

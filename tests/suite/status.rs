@@ -1084,7 +1084,7 @@ fn it_listens_on_loopback_unless_it_is_told_otherwise() {
         .args(&["--status", "*:0"])
         .more_lines(1)
         .start();
-    program.says(&["warning: --status *:0: every host that can connect there"]);
+    program.says(&["warning: --status *:0: whoever can connect there"]);
     let port = program.status().port();
     let by_name = format!(
         "GET /healthz HTTP/1.1\r\nHost: gateway.example:{}\r\n\r\n",
@@ -1147,7 +1147,7 @@ fn a_file_may_ask_for_it_and_stdio_does_without() {
         .run();
     assert!(checked
         .text()
-        .contains("would serve the status page on http://127.0.0.1:0/"));
+        .contains("would show how it goes on http://127.0.0.1:0/"));
 }
 
 /// It answers while the last tunnels end, and is gone with them.

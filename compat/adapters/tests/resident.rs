@@ -32,7 +32,7 @@ where
     watched(|| block_on(test(CoreThread::new("a core").unwrap())));
 }
 
-/// Sends the name of its thread when it is dropped.
+/// Tells when it is dropped, and on which thread.
 struct Dropped(mpsc::Sender<Option<String>>);
 
 impl Drop for Dropped {

@@ -1,4 +1,4 @@
-//! Descriptors before and after. Each test counts in a separate process.
+//! Descriptors before and after. Each test counts in a process of its own.
 
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;

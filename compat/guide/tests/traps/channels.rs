@@ -1,4 +1,4 @@
-//! Rows 29 to 35: where an item is while it is being sent, and what a channel reports.
+//! Rows 29 to 35: where an item is while it is being sent, and what a channel tells.
 
 use std::task::Poll;
 

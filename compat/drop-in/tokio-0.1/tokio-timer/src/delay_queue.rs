@@ -1,4 +1,4 @@
-//! Values that each become ready at their own instant.
+//! Values that each become ready at an instant of its own.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
