@@ -281,7 +281,7 @@ impl Route {
 pub struct Config {
     /// The tunnels, in the order they were given.
     pub tunnels: Vec<TunnelSpec>,
-    /// The `-D` listeners, whose clients name their destination.
+    /// The `-D` listeners, at which clients name their destination.
     pub dynamic: Vec<ListenSpec>,
     /// The credentials that clients of `-D` must present, if any.
     pub dynamic_user: Option<Credentials>,

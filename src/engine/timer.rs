@@ -37,7 +37,7 @@ impl TaskTimer {
         self.0.period()
     }
 
-    /// Sets the time to `now` and notifies each task whose limit is over.
+    /// Sets the time to `now` and notifies each task with a limit that is over.
     pub fn tick(&self, now: Instant) {
         self.0.tick(now);
     }

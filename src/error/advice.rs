@@ -7,7 +7,7 @@ use std::io;
 use super::{Error, Kind, Peer};
 use crate::proto::{Hint, Malformed, Refusal};
 
-/// A cause whose text includes advice.
+/// A cause with a text that includes advice.
 #[derive(Debug)]
 pub(crate) struct Advised(pub(crate) String);
 

@@ -32,7 +32,7 @@ pub trait Inbound: Clone + 'static {
     /// Returns the tunnel to a destination that the handshake has granted.
     fn tunnel(&self, destination: HostPort) -> Tunnel;
 
-    /// Returns the reply to a client whose destination can't be reached, and the error to log.
+    /// Returns the reply to a client with an unreachable destination, and the error to log.
     fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection;
 }
 
@@ -96,7 +96,7 @@ impl InboundProtocol {
         }
     }
 
-    /// Returns the reply to a client whose destination can't be reached.
+    /// Returns the reply to a client with an unreachable destination.
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
             InboundProtocol::Http => policy::HttpRejection::unreachable(error).reply(),

@@ -13,7 +13,7 @@ use crate::proto::{
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
-/// The reply to a CONNECT request whose destination is connected (RFC 9110 §9.3.6).
+/// The reply to a CONNECT request after its destination is connected (RFC 9110 §9.3.6).
 pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// The rules of `--serve-proxy`: which clients may have which destination. Cheap to clone, and to

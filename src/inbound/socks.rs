@@ -1,4 +1,4 @@
-//! The replies of SOCKS to a client whose destination can't be reached.
+//! The replies of SOCKS to a client with an unreachable destination.
 
 use crate::error::Error;
 use crate::proto::{Refusal, SocksRefusal, SocksReply};

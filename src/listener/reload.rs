@@ -175,7 +175,7 @@ impl<D> Follower<D> {
         let status = format!("reloaded {}: {}", name, change);
         self.manager.ready(&status);
         change.lines.push(status);
-        // Last, because the reader of stdout can be slow, or gone.
+        // Last, because the reader of stdout can be slow, or have exited.
         let _ = print_lines(&change.lines);
     }
 

@@ -1,4 +1,4 @@
-//! Refuses a configuration whose listeners conflict, or are an open proxy.
+//! Refuses a configuration with listeners that conflict, or that are an open proxy.
 //!
 //! A reload checks listeners that stay open, too: an option can change what others mean. `cli` calls
 //! [`check_each`], which looks at the configuration alone; the set calls [`checked_listeners`], which

@@ -87,7 +87,7 @@ pub fn is_exhaustion(error: &io::Error) -> bool {
 }
 
 /// Returns which error of two attempts to report: the later one, unless this machine lacked a
-/// resource for the earlier one, whose address might have answered.
+/// resource for the earlier one, which might have succeeded.
 pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
     match Exhaustion::of(&earlier) {
         Some(_) => earlier,

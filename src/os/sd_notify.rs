@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(received(&manager), None);
     }
 
-    /// The manager must notice a loop that stalls, whichever it is.
+    /// The manager must notice any loop that stalls.
     #[test]
     fn the_watchdog_is_fed_by_all_loops_together() {
         let (manager, service) = manager("round", &[(WATCHDOG, "3000000"), (WATCHED, "7")]);

@@ -2,10 +2,10 @@
 //!
 //! Starting a limit adds an entry to a timing wheel, and restarting it notes the time of the last
 //! tick: neither makes a system call or a timer of the operating system. A tick looks only at
-//! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer
-//! depends on no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies the
-//! tasks to wake. It must not hold a limit's meaning or length. `engine::timer` and the idle timer
-//! of r5 in `compat/` use it; it uses `text` alone.
+//! entries that can be over, so ten thousand idle tunnels cost as much as one. The timer depends on
+//! no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies the tasks to wake.
+//! It must not hold a limit's meaning or length. `engine::timer` and the idle timer of r5 in
+//! `compat/` use it; it uses `text` alone.
 //!
 //! Invariant: each entry lies in the wheel from [`start`](Timer::start) until its [`Countdown`] is
 //! dropped, at or before the slot of its earliest end.
@@ -99,8 +99,8 @@ impl<W: Wake> Timer<W> {
         idle
     }
 
-    /// Sets the time to `now` and wakes each task whose limit is over: at every tick, until it drops
-    /// or restarts its [`Countdown`].
+    /// Sets the time to `now` and wakes each task with a limit that is over: at every tick, until
+    /// the task drops or restarts its [`Countdown`].
     pub fn tick(&self, now: Instant) {
         let shared = &self.shared;
         let now = shared.time(now);

@@ -57,8 +57,8 @@ impl Hop {
         })
     }
 
-    /// Returns the hop before this one, whose target is this one's proxy; `None` for the first, which
-    /// ptunnel dials.
+    /// Returns the hop before this one, which has this one's proxy as its target; `None` for the
+    /// first, which ptunnel dials.
     pub fn previous(&self) -> Option<Hop> {
         Hop::new(&self.chain, self.index.checked_sub(1)?, &self.tunnel)
     }

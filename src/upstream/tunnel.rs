@@ -61,8 +61,8 @@ impl Tunnel {
         }
     }
 
-    /// Returns the tunnel for a caller whose attempts don't change the health of the proxies, nor log
-    /// failures.
+    /// Returns the tunnel for a caller that must not change the health of the proxies or log
+    /// failures with its attempts.
     pub(crate) fn for_observer(self) -> Tunnel {
         Tunnel {
             is_for_observer: true,

@@ -142,7 +142,7 @@ impl Program {
         tunnel
     }
 
-    /// Waits until the program, whose reply has arrived, is idle.
+    /// Waits until the program is idle; its reply has arrived already.
     fn settle(&self) {
         wait_until(|| self.running.process().is_waiting());
     }

@@ -177,7 +177,7 @@ fn pump(mut from: Connection, mut to: Connection, step: impl Fn(usize, &mut [u8]
     }
     for side in &[&from, &to] {
         sys::reset_on_close(side.stream());
-        // Wakes the other direction, whose handles would keep the connections open.
+        // Wakes the other direction, because its handles would keep the connections open.
         let _ = side.stream().shutdown(Shutdown::Read);
     }
 }

@@ -124,7 +124,7 @@ fn check_config_needs_no_file_no_password_and_no_free_port() {
         .expect_code(2);
 }
 
-/// As when root checks the file of a service, whose password is available only where the service
+/// As when root checks the file of a service, and the password is available only where the service
 /// runs.
 #[test]
 fn check_config_warns_of_missing_passwords() {

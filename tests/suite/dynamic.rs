@@ -67,7 +67,7 @@ fn asked(program: &Running, host: &str, port: u16) -> Connection {
     client
 }
 
-/// Returns a client whose destination is connected.
+/// Returns a client with its destination connected.
 #[track_caller]
 fn open(program: &Running, at: SocketAddr) -> Connection {
     let mut client = asked(program, &at.ip().to_string(), at.port());
@@ -75,7 +75,7 @@ fn open(program: &Running, at: SocketAddr) -> Connection {
     client
 }
 
-/// Returns a client whose destination is connected, through HTTP.
+/// Returns a client with its destination connected, through HTTP.
 #[track_caller]
 fn open_http(program: &Running, destination: &str) -> Connection {
     granted(program.connect(), destination)

@@ -26,7 +26,7 @@ impl Gate {
         Gate { listener }
     }
 
-    /// Opens a gate whose connections hold few unread bytes.
+    /// Opens a gate with connections that hold few unread bytes.
     pub fn narrow() -> Gate {
         let gate = Gate::open();
         sys::set_receive_buffer(&gate.listener, 16 * 1024);

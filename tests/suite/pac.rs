@@ -18,7 +18,7 @@ use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
 use crate::support::{Ptunnel, Running, TempDir};
 
-/// Returns a file whose function has this body; `url` and `host` are the destination's.
+/// Returns a file with a function of this body; `url` and `host` are the destination's.
 fn saying(body: &str) -> String {
     format!("function FindProxyForURL(url, host) {{\n{}\n}}\n", body)
 }
@@ -829,7 +829,7 @@ fn a_warning_in_a_test_starts_on_its_own_line() {
 }
 
 /// Scripts, each with destinations, for which another program's answer is known: libpacparser's,
-/// whose functions are Mozilla's.
+/// which has Mozilla's functions.
 #[test]
 fn pactester_gives_the_same_answers() {
     let folder = TempDir::new();

@@ -106,7 +106,8 @@ impl Faults {
         }
     }
 
-    /// Returns a program whose calls can fail; it must be the first command of its command line.
+    /// Returns a program with calls that can fail; it must be the first command of its command
+    /// line.
     pub fn of(&self, program: Ptunnel) -> Ptunnel {
         program
             .env("LD_PRELOAD", &self.library)

@@ -193,7 +193,7 @@ impl Process {
 const QUEUES: usize = 0;
 const TIMER: usize = 1;
 
-/// Returns the fields, after the state, of the socket `at`, whose other end is `from`.
+/// Returns the fields, after the state, of the socket `at` with the other end `from`.
 fn entry(at: SocketAddr, from: SocketAddr) -> Option<std::vec::IntoIter<String>> {
     let table = table_for(at);
     let (at, from) = (in_hex(at), in_hex(from));
@@ -207,14 +207,14 @@ fn entry(at: SocketAddr, from: SocketAddr) -> Option<std::vec::IntoIter<String>>
     })
 }
 
-/// Returns the number of bytes that have arrived at the socket `at`, whose other end is `from`, and
+/// Returns the number of bytes that have arrived at the socket `at` with the other end `from`, and
 /// that its owner hasn't read; `None` if there is no such socket.
 pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
     let queues = entry(at, from)?.nth(QUEUES)?;
     u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
 }
 
-/// Returns the time until the kernel's next keepalive probe on the socket `at`, whose other end is
+/// Returns the time until the kernel's next keepalive probe on the socket `at` with the other end
 /// `from`, if nothing arrives before; `None` without keepalive, or while the socket waits for an
 /// acknowledgement.
 pub fn keepalive(at: SocketAddr, from: SocketAddr) -> Option<Duration> {

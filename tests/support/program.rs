@@ -386,7 +386,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a command whose stdin and stdout are connected already.
+    /// Starts a command with stdin and stdout connected already.
     pub fn spawn(mut command: Command) -> Running {
         command.stderr(Stdio::piped());
         let mut child = command

@@ -234,7 +234,7 @@ fn write(
     }
     match plan.end {
         End::Orderly => to.finish_sending(),
-        // The reader on this side returns, so that its handle is gone when the connection is reset.
+        // The reader on this side returns, so its handle is dropped before the connection is reset.
         End::Reset => drop(to.stream().shutdown(Shutdown::Read)),
     }
     (to, sent, Ok(()))

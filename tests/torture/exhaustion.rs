@@ -310,7 +310,7 @@ impl Choice {
         let addresses = self.proxies.iter().map(Gate::address);
         let program = addresses.fold(Ptunnel::new(), Ptunnel::proxy);
         let to_origin = program.arg("--direct-fallback").args(&["--no-proxy", ""]);
-        // The second one is for clients whose side has ports left.
+        // The second one is for clients on a side with ports left.
         let tunnels = to_origin
             .to(self.origin.address())
             .to(self.origin.address());

@@ -50,7 +50,7 @@ impl Namespace {
         self.run(|| fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {}", path, e)));
     }
 
-    /// Creates an interface whose other side is the returned file.
+    /// Creates an interface with the returned file as its other side.
     pub fn interface(&self, address: &str, mtu: u32) -> File {
         let (name, mtu) = ("wire", mtu.to_string());
         self.run(|| {

@@ -233,7 +233,7 @@ fn a_core_dump_holds_no_password_that_a_reload_brings() {
     let more = format!("{}user = 'joe:{}'\n", text, CANARY);
     fs::write(&file, more).expect("the file");
     program.signal(sys::SIGHUP);
-    // Another user means another tunnel, whose line is printed first.
+    // Another user means another tunnel, and its line is printed first.
     program.read_lines(1);
     let mut told = String::new();
     program.stdout().read_line(&mut told).expect("text");

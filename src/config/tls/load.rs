@@ -37,7 +37,7 @@ struct Loaded {
     has_key: bool,
     /// SHA-256 of the contents of the files.
     digest: [u8; 32],
-    /// Peers whose FIN without close_notify was reported.
+    /// Peers for which a FIN without close_notify was reported.
     reported: Mutex<Vec<HostPort>>,
 }
 

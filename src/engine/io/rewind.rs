@@ -9,7 +9,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::transport::Transport;
 use crate::os::sys::Pipe;
 
-/// A stream whose reads return `front` first. All other calls pass to the stream.
+/// A stream that returns `front` to its first reads. All other calls pass to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,

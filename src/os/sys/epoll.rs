@@ -1,4 +1,4 @@
-//! An epoll set whose events report a half-close: `EPOLLRDHUP`, which mio 0.6 doesn't request.
+//! An epoll set that reports a half-close: `EPOLLRDHUP`, which mio 0.6 doesn't request.
 
 use std::fs::File;
 use std::io;

@@ -34,9 +34,10 @@ pub(crate) struct QuickJs {
 }
 
 impl QuickJs {
-    /// Runs `prelude`, an expression whose value is a function, and calls that with two functions:
-    /// `host(...)`, which passes texts to `host` and returns its text, and `evaluate(source)`, which
-    /// runs a text as a script. It returns the function that [`QuickJs::call`] calls.
+    /// Runs `prelude`, an expression with a function as its value, and calls that with two
+    /// functions: `host(...)`, which passes texts to `host` and returns its text, and
+    /// `evaluate(source)`, which runs a text as a script. It returns the function that
+    /// [`QuickJs::call`] calls.
     ///
     /// Returns `None` if memory is short or the prelude throws. `memory` is in bytes.
     pub(crate) fn new(

@@ -122,7 +122,7 @@ fn unquoted(text: &str) -> String {
     plain
 }
 
-/// Returns whether the text is a token68 (RFC 9110 §11.2), whose `=` are all at the end.
+/// Returns whether the text is a token68 (RFC 9110 §11.2), with each `=` at the end.
 fn is_token68(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let is_digit = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);

@@ -125,8 +125,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Prepares answers to `offer`, whose nonce was used `uses` times before; `None` if the operating
-    /// system has no randomness.
+    /// Prepares answers to `offer`, with a nonce that was used `uses` times before; `None` if the
+    /// operating system has no randomness.
     pub(super) fn new(offer: Offer, credentials: &Credentials, uses: u32) -> Option<Session> {
         let mut seed = [0; 24];
         random(&mut seed)?;

@@ -30,7 +30,7 @@ pub(super) struct Http {
     request: Request,
     authenticator: Option<Authenticator>,
     head: HeadReader,
-    /// The body of a challenge whose answer is sent next.
+    /// The body of the challenge that is answered next.
     skipping: Option<Skip>,
     interim: u8,
     /// The request wasn't the first on its connection, which the proxy may have been closing.

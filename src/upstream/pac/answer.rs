@@ -43,7 +43,7 @@ impl Verdict {
             if index == MAX_ELEMENTS {
                 return wrong("these are too many");
             }
-            // The text before an '@' can be a password, whose ';' ended the element.
+            // The text before an '@' can be a password with a ';' that ended the element.
             let name = shown(if text.contains('@') { text } else { element });
             let why = match Element::read(element) {
                 Ok(Element::Nothing) => continue,

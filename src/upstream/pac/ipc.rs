@@ -45,7 +45,7 @@ pub(super) fn write(mut to: impl Write, kind: MessageKind, text: &str) -> io::Re
     to.write_all(&message)
 }
 
-/// Reads one message, whose text has at most `most` bytes.
+/// Reads one message, with a text of at most `most` bytes.
 ///
 /// # Errors
 ///

@@ -188,7 +188,7 @@ fn addresses(host: String, until: Instant, permit: Arc<SlotPermit>) -> io::Resul
     let look_up = move || {
         let found = host_functions::addresses(&host);
         drop(permit);
-        // The receiver is gone if the time is over.
+        // The receiver was dropped if the time is over.
         let _ = answer.send(found);
     };
     let thread = thread::Builder::new().name("pac".into()).spawn(look_up);
@@ -200,7 +200,7 @@ fn addresses(host: String, until: Instant, permit: Arc<SlotPermit>) -> io::Resul
         .map_err(|_| ErrorKind::TimedOut.into())
 }
 
-/// A socket whose reads and writes fail with `TimedOut` or `WouldBlock` from `until` on.
+/// A socket that fails reads and writes with `TimedOut` or `WouldBlock` from `until` on.
 struct Timed<'a> {
     stream: &'a UnixStream,
     until: Instant,

@@ -29,7 +29,7 @@ pub use self::fault::{explain, is_alert, is_without_data};
 /// number of session tickets.
 pub const ROUNDS: usize = 16;
 
-/// The settings of a connection whose handshake hasn't begun.
+/// The settings of a connection before its handshake.
 pub struct TlsSetup {
     /// OpenSSL's configured connection.
     pub ssl: Ssl,

@@ -78,7 +78,7 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
     drop(whole);
 }
 
-/// Regression: a listener that had panicked was gone, and the program ran on without it.
+/// Regression: after a panic of a listener, the program continued without it.
 #[test]
 fn a_critical_task_that_panics_ends_the_run() {
     type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;

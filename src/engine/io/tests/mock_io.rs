@@ -26,8 +26,8 @@ pub(crate) enum Action {
     Fail(io::ErrorKind),
 }
 
-/// A stream whose reads follow one script and whose writes follow another. After the last action,
-/// reads return the end and writes take everything.
+/// A stream with one script for its reads and one for its writes. After the last action, reads
+/// return the end and writes take everything.
 #[derive(Debug, Default)]
 pub(crate) struct MockStream {
     reads: VecDeque<Action>,
@@ -127,7 +127,7 @@ impl Transport for MockStream {
     }
 }
 
-/// A stream whose reads always claim to have taken everything.
+/// A stream that reports itself drained after each read.
 pub(crate) struct Drained(pub(crate) MockStream);
 
 impl Read for Drained {

@@ -145,8 +145,8 @@ impl Socks5 {
         Ok(NegotiationStep::Send(bytes))
     }
 
-    /// Returns the bytes after the reply, once that is whole. It ends with an address, whose length
-    /// depends on its type, and which a tunnel doesn't need (RFC 1928 §6).
+    /// Returns the bytes after the reply, once it is complete. It ends with an address, which a
+    /// tunnel doesn't need; the length of the address depends on its type (RFC 1928 §6).
     fn succeeded(&mut self) -> Result<NegotiationStep, Malformed> {
         let length = match self.reply[2..] {
             [_, atyp::IPV4, ..] => 4,

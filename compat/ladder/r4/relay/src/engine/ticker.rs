@@ -24,7 +24,7 @@ pub async fn ticker(timer: TaskTimer) {
             false => Poll::Ready(()),
         })
         .await;
-        // Not `interval`, whose first tick is at once; nor bursts after a delay (row 52).
+        // Not `interval`, which has its first tick at once; nor bursts after a delay (row 52).
         let mut running = interval_at(tokio::time::Instant::now() + period, period);
         running.set_missed_tick_behavior(MissedTickBehavior::Skip);
         while !poll_fn(|cx| Poll::Ready(timer.is_idle(cx))).await {

@@ -29,8 +29,8 @@
 //! [`inbound`](crate::inbound), texts to [`observe`](crate::observe). The engine may use all of them;
 //! only `main.rs` and other programs use the engine.
 //!
-//! Each future documents what it resolves to, who owns the socket then, and what dropping it does.
-//! Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
+//! Each future documents its result, the owner of the socket after that, and the effect of dropping
+//! it. Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
 //! everything else belongs to one thread.
 
 mod accept;

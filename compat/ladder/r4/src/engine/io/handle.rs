@@ -164,7 +164,7 @@ mod tests {
         assert!(LOGGED.lock().unwrap().contains(&logged));
     }
 
-    /// Regression: it continued, though the task that ticks its timer was gone.
+    /// Regression: it continued, though the task that ticks its timer had ended.
     #[test]
     fn a_panic_of_a_critical_task_goes_on_in_run() {
         let run = || {

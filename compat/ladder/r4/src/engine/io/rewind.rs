@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::transport::Transport;
 use crate::os::sys::Pipe;
 
-/// A stream whose reads return `front` first. All other calls pass to the stream.
+/// A stream that returns `front` to its first reads. All other calls pass to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,

@@ -156,7 +156,7 @@ pub(super) fn close_kept() -> usize {
 impl Drop for PooledPipe {
     fn drop(&mut self) {
         let pipe = self.pipe.take();
-        // At the end of its thread the pool may be gone; then the pipe is closed.
+        // At the end of its thread the pool may not exist any more; then the pipe is closed.
         let _ = POOL.try_with(|pool| {
             let mut pool = pool.borrow_mut();
             pool.in_use -= 1;
