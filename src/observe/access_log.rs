@@ -1,5 +1,5 @@
-//! The access log: lines about a client's session from its connection to its end, and about the
-//! sessions that a shutdown leaves open. Counts the same events in the listener's [`Stats`].
+//! The access log: lines about each client's session, from its connection to its end, and about
+//! sessions that are still open at a shutdown. Counts the same events in the listener's [`Stats`].
 
 use std::fmt;
 use std::io;
@@ -22,12 +22,12 @@ use crate::upstream::ProxyChain;
 pub struct ClientSession {
     context: LogContext,
     start: Instant,
-    /// Boxed, so that a session without `--status` is a pointer larger, not more.
+    /// Boxed, so that it adds only a pointer to a session without `--status`.
     guard: Option<Box<ConnGuard>>,
 }
 
 impl From<Origin> for ClientSession {
-    /// The session of a client that no listener accepted; it isn't counted.
+    /// Returns the session of a client that no listener accepted. It isn't counted.
     fn from(origin: Origin) -> ClientSession {
         ClientSession::new(LogContext::new(origin, None), None)
     }
@@ -54,8 +54,8 @@ impl ClientSession {
         self.context.client()
     }
 
-    /// Returns the log context of the connection. Everything that polls for this client must do it in
-    /// the context's scope.
+    /// Returns the log context of the connection. All polling for this client must run in the
+    /// context's scope.
     pub fn context(&self) -> &LogContext {
         &self.context
     }
@@ -101,7 +101,7 @@ impl ClientSession {
     }
 }
 
-/// A session with an open tunnel: the first half of its line in the log.
+/// A session with an open tunnel, which is logged when it ends.
 #[derive(Debug)]
 pub struct SessionLog {
     session: ClientSession,
@@ -110,8 +110,8 @@ pub struct SessionLog {
 }
 
 impl SessionLog {
-    /// Returns the recorder for the session's relay; `None` without `--status`. Only one relay may use
-    /// it.
+    /// Returns the byte recorder for the session's relay; `None` without `--status`. Only one relay
+    /// may use it.
     pub fn byte_recorder(&self) -> Option<TunnelBytes> {
         self.session.guard.as_ref()?.byte_recorder()
     }
@@ -160,7 +160,7 @@ const UNANSWERED: &str = "the upstream closed the connection when the client's e
      without sending another byte; if a reply is missing, the upstream closes both directions at a \
      half-close: use --half-close-delay with more seconds, or never";
 
-/// Logs a line about a connection. Costs a comparison when the level is off.
+/// Logs a line about a connection. Costs one comparison when the level is off.
 fn log_line(
     context: &LogContext,
     level: Level,
@@ -172,8 +172,8 @@ fn log_line(
     }
 }
 
-/// Logs and counts why a client got no tunnel. A client that left is logged at `Info`: load balancers
-/// connect and leave every few seconds, to check that the listener is up.
+/// Logs and counts why a client got no tunnel. A client that left is logged at `Info`, since load
+/// balancers connect and leave every few seconds to check that the listener is up.
 pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
     let is_departure = error.is_departure();
     let level = if is_departure { Info } else { Warn };
@@ -190,8 +190,8 @@ pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
     }
 }
 
-/// Logs, at a signal to stop, how many connections are open and how long they have to end. Logs at
-/// `Warn`, so that Ctrl-C always shows a reaction.
+/// Logs, after a signal to stop, how many connections are open and how long they have to end. Uses
+/// `Warn`, so that Ctrl-C always has a visible effect.
 pub fn stopping(open: usize, limit: Duration) {
     match open {
         0 => warn!("stopping: no connection is open"),
@@ -234,7 +234,7 @@ impl fmt::Display for Connections {
     }
 }
 
-/// Returns the fields of a session's line; `cause` is that of a session that failed.
+/// Returns the fields of a session's line. `cause` is used only for a session that failed.
 fn fields(summary: &SessionSummary, path: TunnelPath, cause: &str) -> Fields {
     let Traffic { upload, download } = summary.traffic();
     let mut fields = path.fields();
@@ -252,8 +252,8 @@ fn fields(summary: &SessionSummary, path: TunnelPath, cause: &str) -> Fields {
 }
 
 /// Returns the level at which to report that the upstream answered the client's half-close with its
-/// own, without a byte between; `None` when it didn't. Clients that have received their reply end
-/// this way too: only one that sent something and received nothing at all is worth a warning.
+/// own, without a byte in between; `None` when it didn't. Sessions whose client has received its
+/// reply end this way too. Only a client that sent something and received nothing gets a warning.
 fn unanswered_level(summary: &SessionSummary) -> Option<Level> {
     let Traffic { upload, download } = summary.traffic();
     match &summary.end {

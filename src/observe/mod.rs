@@ -1,15 +1,15 @@
 //! Logs, counters, the status server and `--test`.
 //!
-//! - [`session`]: the plain types that say how a session ended. [`access_log`] writes them to the log; [`stats`] counts them, per listener. [`turned_away`] logs and counts the
-//!   clients that an ACL excludes.
-//! - [`logging`]: log lines, their fields, and where they go.
+//! - [`session`]: plain types for the end of a session. [`access_log`] logs them; [`stats`] counts
+//!   them per listener. [`turned_away`] logs and counts the clients that an ACL excludes.
+//! - [`logging`]: log lines, their fields, and their destinations.
 //! - `status`: the HTTP server of `--status` (page, JSON, Prometheus metrics).
 //! - [`diagnose`] runs `--test`.
 //!
-//! Must not hold a decision about a session, or a future. `upstream` and the folders above it log
-//! through [`logging`]; the engine, the listeners and `cli` use
-//! the rest. Nothing here names an engine:
-//! [`diagnose`] and the health probe of `status` open paths through the `PathOpener` that they get.
+//! This folder must not contain decisions about a session, or futures. `upstream` and the folders
+//! above it log through [`logging`]; the engine, the listeners and `cli` use the rest. No file here
+//! names an engine: [`diagnose`] and the health probe of `status` open paths through a
+//! `PathOpener`, which their callers pass.
 
 pub mod access_log;
 pub mod diagnose;

@@ -1,4 +1,4 @@
-//! The end of a session: the plain types that the relay returns, the access log writes and the stats
+//! The end of a session: plain types that the relay returns, the access log writes and the stats
 //! count.
 
 use std::error;
@@ -30,7 +30,8 @@ impl Traffic {
 pub struct Closed {
     /// Bytes that the relay delivered.
     pub traffic: Traffic,
-    /// Whether the upstream answered the client's half-close with its own, without a byte between.
+    /// Whether the upstream answered the client's half-close with its own, without a byte in
+    /// between.
     pub is_unanswered: bool,
 }
 
@@ -67,15 +68,15 @@ enum RelayErrorCause {
     Silent(Duration),
 }
 
-/// Whether the error is a malformed request body from the client, after which the relay can neither
-/// send nor expect anything more.
+/// Whether the error is a malformed request body from the client. After it the relay can neither
+/// send nor receive.
 pub fn breaks_request(error: &io::Error) -> bool {
     error.get_ref().map_or(false, |e| e.is::<BrokenChunk>())
 }
 
 impl RelayError {
-    /// Returns the error of a stream that failed. A malformed request counts as the client's
-    /// failure, whatever `side` it was found on.
+    /// Returns the error of a stream that failed. A malformed request counts as a failure of the
+    /// client, on whichever `side` it was found.
     pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> RelayError {
         let side = match breaks_request(&error) {
             true => Side::Client,

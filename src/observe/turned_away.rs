@@ -14,10 +14,10 @@ use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, FieldValue};
 use crate::os::mutex::lock;
 
-/// Time in which an excluded address is logged once.
+/// Time during which an excluded address is logged only once.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Maximum number of addresses that are logged, and remembered, in that time.
+/// Maximum number of addresses that are logged, and remembered, during that time.
 const MOST: usize = 256;
 
 /// The clients that ACLs have excluded. Clones share their state; cheap to clone, and to send to
@@ -71,7 +71,7 @@ enum Note {
     New,
     /// No line: its address was logged recently.
     Known,
-    /// A line that says that there are too many to name each.
+    /// A line that reports that there are too many addresses to log each of them.
     Crowd,
 }
 

@@ -1,4 +1,4 @@
-//! `--status`: what it counts, who reads it, and what it answers to nonsense.
+//! `--status`: its counters, metrics, JSON, page and probe, and its responses to invalid requests.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, Blackhole, Connection};
 use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
 
-/// The answer to a question, head and body.
+/// Sends a request; returns the head and the body of the response.
 fn ask(address: SocketAddr, question: impl AsRef<[u8]>) -> (String, String) {
     let mut asking = Connection::open(address);
     asking.send(question);
@@ -42,7 +42,7 @@ fn page(program: &Running, path: &str) -> String {
     body
 }
 
-/// The sum of a metric's samples whose labels have all of `labels`.
+/// Returns the sum of a metric's samples that have all of `labels`.
 fn metric(program: &Running, name: &str, labels: &[&str]) -> f64 {
     let page = page(program, "/metrics");
     let samples = page.lines().filter(|line| {
@@ -63,7 +63,7 @@ pub fn eventually_is(program: &Running, name: &str, labels: &[&str], value: f64)
     });
 }
 
-/// What a reader of JSON finds by this expression of Python's, of which `s` is the whole.
+/// Returns the value of a Python expression in which `s` is the parsed /status.json.
 fn evaluated(program: &Running, expression: &str) -> String {
     let script = "import json, sys; s = json.load(sys.stdin); print(eval(sys.argv[1]))";
     let found = fed(
@@ -74,7 +74,7 @@ fn evaluated(program: &Running, expression: &str) -> String {
     found.trim_end().to_string()
 }
 
-/// What an installed program makes of an input that it must like.
+/// Returns the output of an installed program for this input; fails unless its exit code is 0.
 fn fed(program: &str, args: &[&str], input: &str) -> String {
     let mut command = command(program);
     command.args(args).stdin(Stdio::piped());
@@ -94,7 +94,7 @@ fn fed(program: &str, args: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).expect("text") + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// A program of which every counter has something to tell.
+/// Starts a program in which each group of counters has a value.
 fn busy(gate: &Gate) -> Running {
     let program = Ptunnel::through(closed_address())
         .proxy(gate.address())
@@ -128,7 +128,7 @@ fn busy(gate: &Gate) -> Running {
 }
 
 #[test]
-fn promtool_likes_the_metrics() {
+fn promtool_accepts_the_metrics() {
     let gate = Gate::open();
     let program = busy(&gate);
     let metrics = page(&program, "/metrics");
@@ -140,7 +140,7 @@ fn promtool_likes_the_metrics() {
         "{}",
         head
     );
-    // It would take anything else for wrong, too.
+    // The check rejects wrong metrics.
     let wrong = metrics.replace(
         "# TYPE ptunnel_clients gauge",
         "# TYPE ptunnel_clients guage",
@@ -159,14 +159,14 @@ fn promtool_likes_the_metrics() {
 }
 
 #[test]
-fn grafana_asks_for_what_there_is_in_words_that_prometheus_knows() {
+fn the_dashboard_uses_metrics_that_exist() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/packaging/grafana/ptunnel.json"
     );
     let dashboard = fs::read_to_string(path).expect("a dashboard");
     let metrics = page(&busy(&Gate::open()), "/metrics");
-    // The expressions as rules, which promtool can judge, and the names in them.
+    // Writes the expressions as rules, which promtool can check, and prints the names in them.
     let script = "
 import json, re, sys
 board = json.load(sys.stdin)
@@ -248,7 +248,7 @@ fn the_operating_guide_lists_each_metric_with_its_type_and_labels_and_each_cause
 }
 
 #[test]
-fn promtool_likes_the_alerts_of_the_operating_guide() {
+fn promtool_accepts_the_alerts_of_the_operating_guide() {
     let guide = operating_guide();
     let rules = &guide[guide.find("groups:\n").expect("rules")..];
     let rules = &rules[..rules.find("```").expect("their end")];
@@ -257,7 +257,7 @@ fn promtool_likes_the_alerts_of_the_operating_guide() {
     fed("promtool", &["check", "rules", &file], "");
 }
 
-/// In a live tunnel, whichever way its bytes go.
+/// With each way to relay: splice(2), copying, and TLS.
 #[test]
 fn bytes_are_counted_while_their_tunnel_is_open() {
     let (up, down) = (3 << 20, 1 << 20);
@@ -308,7 +308,7 @@ fn bytes_are_counted_while_their_tunnel_is_open() {
 }
 
 #[test]
-fn each_end_is_counted_as_what_it_is() {
+fn each_tunnel_is_counted_by_how_it_ended() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -340,7 +340,7 @@ fn each_end_is_counted_as_what_it_is() {
     let _silent = join();
     ended("silence", 1.0);
     drop(kept);
-    // One that leaves before there is a tunnel.
+    // A client that leaves before its tunnel is open.
     let client = program.connect();
     let _asked = gate.accept();
     client.reset();
@@ -381,6 +381,8 @@ fn each_failure_is_counted_by_its_cause_and_no_secret_is_shown() {
         assert_eq!(evaluated(&program, &counted), "(1, 1, 0, 0)");
         let last = evaluated(&program, "s['listeners'][0]['last_error']['text']");
         program.says(&["warning: ", &format!(": {}", last)]);
+        let last = evaluated(&program, "s['listeners'][0]['last_error']['cause']");
+        assert_eq!(last, *cause);
         for path in &[
             "/",
             "/metrics",
@@ -407,7 +409,7 @@ fn each_failure_is_counted_by_its_cause_and_no_secret_is_shown() {
 }
 
 #[test]
-fn the_proxies_are_shown_with_how_they_do() {
+fn each_proxy_is_shown_with_its_state() {
     let (closed, gate) = (closed_address(), Gate::open());
     let program = Ptunnel::through(closed)
         .proxy(gate.address())
@@ -444,7 +446,7 @@ fn the_proxies_are_shown_with_how_they_do() {
     assert_eq!(shown, expected);
 }
 
-/// It was "standby" thirty seconds later, and after a reload at once, with a page in green.
+/// Before, it was "standby" after 30 seconds or a reload, and the page was green.
 #[test]
 fn a_proxy_that_failed_is_down_until_it_answers() {
     let folder = TempDir::new();
@@ -470,20 +472,20 @@ fn a_proxy_that_failed_is_down_until_it_answers() {
     program.connect().expect_nothing();
     is("failing", "down", "True");
     eventually_is(&program, "ptunnel_proxy_down", &[], 1.0);
-    // A reload asks no proxy.
+    // A reload contacts no proxy.
     follow("header = 'X-A: b'\nthreads = 2\n");
     program.signal(SIGHUP);
-    program.says(&["only a restart changes threads"]); // when all else is done
+    program.says(&["only a restart changes threads"]); // the last line of a reload
     is("failing", "down", "True");
     let gate = Gate::on(&proxy.to_string());
     gate.join(&program).check();
-    is("degraded", "in use", "False"); // one failed in the last minute
+    is("degraded", "in use", "False"); // a client failed in the last minute
     eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
 }
 
-/// One client of `-D` that asked for a name which doesn't exist turned the whole page red.
+/// Before, one client of `-D` that asked for an unknown name turned the whole page red.
 #[test]
-fn a_destination_that_cannot_be_reached_is_no_failure_of_a_dynamic_listener() {
+fn an_unreachable_destination_is_no_failure_of_a_dynamic_listener() {
     let proxy = Peer::start(|mut client| {
         client.read_head();
         client.send("HTTP/1.1 503 Service Unavailable\r\n\r\n");
@@ -510,9 +512,9 @@ fn a_destination_that_cannot_be_reached_is_no_failure_of_a_dynamic_listener() {
     }
 }
 
-/// Each listener by itself, and all threads of it together.
+/// The counters are separate for each listener, and common to all threads.
 #[test]
-fn listeners_are_counted_apart_and_threads_together() {
+fn each_listener_has_counters_that_its_threads_share() {
     let gate = Gate::open();
     let origin = Peer::start(|mut connection| connection.echo());
     let program = Ptunnel::through(gate.address())
@@ -550,7 +552,7 @@ fn listeners_are_counted_apart_and_threads_together() {
 }
 
 #[test]
-fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
+fn clients_of_dynamic_listeners_are_counted() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .args(&["-D", "0", "--threads", "2"])
@@ -579,7 +581,7 @@ fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
         1.0,
     );
     carried("upload", 5.0);
-    // One who talks rubbish, one who is refused, and one who leaves while he waits.
+    // A client with an invalid request, one that the proxy refuses, and one that leaves early.
     let failed = |cause: &str| {
         let label = format!("cause=\"{}\"", cause);
         eventually_is(&program, "ptunnel_tunnels_failed_total", &[&label], 1.0);
@@ -603,9 +605,9 @@ fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
     assert_eq!(way, expected);
 }
 
-/// With the log in JSON: its marks are for the log alone.
+/// With the log in JSON, whose fields must not appear in /status.json.
 #[test]
-fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
+fn each_live_tunnel_is_shown_with_its_client_and_its_path() {
     let gate = Gate::open();
     let origin = Peer::start(|mut connection| connection.echo());
     let folder = TempDir::new();
@@ -622,7 +624,7 @@ fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
     let tunnels =
         "[(t['client'], t['listen'], t['destination'], t['proxy']) for t in s['tunnels']]";
     assert_eq!(evaluated(&program, tunnels), "[]");
-    // Through both proxies, which the test plays.
+    // Opens a tunnel through both proxies, which the test plays.
     let grant = || {
         let mut server = gate.grant();
         server.grant();
@@ -664,7 +666,7 @@ fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
         let expected = format!("[{}]", lines.join(", "));
         eventually(&expected, || evaluated(&program, tunnels) == expected);
     };
-    // One that waits for its tunnel has none.
+    // A client that waits for its tunnel isn't in the list.
     let _waiting = program.connect();
     let _asked = gate.accept();
     shown(&[&first, &second, &third, &fourth]);
@@ -678,7 +680,7 @@ fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
     );
     assert_eq!(evaluated(&program, &in_order), "True");
     assert!(!page(&program, "/metrics").contains(&of(&client)));
-    // Each end takes it from the list: that of both sides, or a broken one.
+    // A tunnel leaves the list when both sides close it, and when one side breaks it.
     drop((unix, unix_server));
     shown(&[&first, &third, &fourth]);
     served.reset();
@@ -686,13 +688,13 @@ fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
     dynamic_server.reset();
     shown(&[&first]);
     client.finish_sending();
-    shown(&[&first]); // it may still be answered
+    shown(&[&first]); // its server can still send
     drop(server);
     shown(&[]);
 }
 
 #[test]
-fn of_many_tunnels_those_open_longest_are_shown() {
+fn the_oldest_of_many_tunnels_are_shown() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("a.example:1")
@@ -721,9 +723,9 @@ fn of_many_tunnels_those_open_longest_are_shown() {
     assert!(browsed(program.status()).contains("and 2 more"));
 }
 
-/// Each check of a balancer was a warning, and counted as a tunnel that failed.
+/// Before, each check of a load balancer logged a warning and counted as a failed tunnel.
 #[test]
-fn who_only_looks_whether_somebody_listens_has_left() {
+fn a_client_that_only_checks_the_port_counts_as_left() {
     let program = Ptunnel::through(closed_address())
         .args(&["-D", "0"])
         .more_lines(1)
@@ -746,7 +748,7 @@ fn who_only_looks_whether_somebody_listens_has_left() {
 }
 
 #[test]
-fn a_listener_is_called_what_the_log_calls_it() {
+fn a_listener_has_its_name_in_the_log() {
     let gate = Gate::open();
     let folder = TempDir::new();
     let path = folder.at("a \"b\".sock");
@@ -770,7 +772,7 @@ fn a_listener_is_called_what_the_log_calls_it() {
     drop(client);
     let listen = evaluated(&program, "s['listeners'][0]['listen']");
     assert_eq!(listen, path);
-    // The way and not only its first proxy: any on it may be the one that fails.
+    // The label has all proxies of the chain, since any of them can fail.
     let way = format!("{} via second.example:3", gate.address());
     let label = format!("proxy=\"{}\"", way);
     assert_eq!(metric(&program, "ptunnel_proxy_in_use", &[&label]), 1.0);
@@ -783,7 +785,7 @@ fn a_listener_is_called_what_the_log_calls_it() {
 }
 
 #[test]
-fn those_who_are_turned_away_are_counted_and_are_no_clients() {
+fn excluded_clients_are_counted_apart() {
     let program = Ptunnel::through("a:1")
         .to("b:2")
         .args(&["--allow-from", "127.0.0.2"])
@@ -802,7 +804,7 @@ fn those_who_are_turned_away_are_counted_and_are_no_clients() {
 }
 
 #[test]
-fn after_a_reload_it_shows_the_listeners_that_there_are() {
+fn a_reload_updates_the_listeners() {
     let gate = Gate::open();
     let (stays, goes, changes) = (free_port(), free_port(), free_port());
     let folder = TempDir::new();
@@ -840,7 +842,7 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
     };
     shown("[('a.example:1', True, 1), ('b.example:2', True, 1), ('c.example:3', True, 1)]");
 
-    // The status itself stays where it is, and says so.
+    // The status server keeps its address, and a warning reports that.
     follow(
         "via = 'second.example:3'\nstatus = 1\n",
         &[tunnel(stays, "a.example:1"), tunnel(changes, "d.example:4")],
@@ -851,14 +853,14 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
          ('c.example:3', False, 1)]",
     );
     program.says(&["warning: only a restart changes status"]);
-    assert!(browsed(program.status()).contains("closed; its clients stay"));
+    assert!(browsed(program.status()).contains("closed; active connections continue"));
     let way = format!("through {} via second.example:3", gate.address());
     let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
     assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
     let label = &["destination=\"c.example:3\""];
     assert_eq!(metric(&program, "ptunnel_clients", label), 1.0);
 
-    // Gone with the last of its clients and the next change; but it has been.
+    // A closed listener disappears at the reload after its last client, but its totals stay.
     drop(first);
     eventually_is(&program, "ptunnel_clients", &[], 0.0);
     let ended = |program: &Running| evaluated(program, "sum(s['ends'].values()), s['opened']");
@@ -874,7 +876,7 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
 }
 
 #[test]
-fn the_last_minutes_are_kept_in_steps() {
+fn the_history_is_kept_in_steps() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -886,7 +888,7 @@ fn the_last_minutes_are_kept_in_steps() {
     eventually("a step that saw it", || {
         evaluated(&program, "max(s['history']['upload'] + [0])") != "0"
     });
-    // Bytes in a second, over a step of two or, on a busy machine, a little more.
+    // Bytes per second, over a step of two seconds or, on a busy machine, slightly more.
     let about = evaluated(&program, "100 < sum(s['history']['upload']) <= 500");
     assert_eq!(about, "True");
     assert_eq!(
@@ -903,7 +905,7 @@ fn the_last_minutes_are_kept_in_steps() {
 }
 
 #[test]
-fn a_probe_asks_the_proxy_once_in_a_while() {
+fn the_result_of_a_probe_is_reused_for_a_while() {
     let gate = Peer::echoing();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -941,9 +943,9 @@ fn a_probe_asks_the_proxy_once_in_a_while() {
     assert_eq!(told, "there is no tunnel to probe\n");
 }
 
-/// All who asked for it waited for the probe, and nobody else was answered.
+/// Before, requests that waited for a probe took all threads.
 #[test]
-fn who_asks_for_a_probe_leaves_room_for_others() {
+fn probes_leave_threads_for_other_requests() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let program = Ptunnel::through(silent.local_addr().unwrap())
         .to("example.org:22")
@@ -961,12 +963,17 @@ fn who_asks_for_a_probe_leaves_room_for_others() {
         .map(|text| String::from_utf8(text).unwrap())
         .collect();
     let told = |words: &str| answers.iter().filter(|told| told.contains(words)).count();
-    assert_eq!(told("others wait for it already"), 8, "{:?}", answers);
+    assert_eq!(
+        told("too many requests wait for the probe"),
+        8,
+        "{:?}",
+        answers
+    );
     assert_eq!(told("no reply"), 4, "{:?}", answers);
 }
 
 #[test]
-fn nonsense_is_answered_as_such() {
+fn invalid_requests_are_rejected() {
     let program = Ptunnel::through("a:1").to("b:2").watched().start();
     let address = program.status();
     let first = |question: &str| ask(address, question).0.lines().next().unwrap().to_string();
@@ -989,7 +996,7 @@ fn nonsense_is_answered_as_such() {
             "200 OK",
         ),
         ("GET /healthz HTTP/1.0\r\n\r\n", "200 OK"),
-        // In absolute form, in which `Host` counts for nothing.
+        // In absolute form, with which `Host` is ignored.
         (
             "GET http://127.0.0.1:9090/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
             "200 OK",
@@ -1021,9 +1028,9 @@ fn nonsense_is_answered_as_such() {
     assert_eq!(first(&long), "HTTP/1.1 400 Bad Request");
 }
 
-/// RFC 9110 §9.3.2: the head that GET would have been answered with.
+/// RFC 9110 §9.3.2: the response has the head of a response to GET.
 #[test]
-fn who_asks_for_the_head_alone_gets_no_body() {
+fn a_head_request_gets_no_body() {
     let program = Ptunnel::through("a:1").to("b:2").watched().start();
     for path in &["/", "/healthz", "/nothing"] {
         let (head, body) = get(&program, path);
@@ -1035,17 +1042,18 @@ fn who_asks_for_the_head_alone_gets_no_body() {
     assert!(head.contains("\r\nAllow: GET, HEAD\r\n"), "{}", head);
 }
 
-/// They hold what there is for those who ask, for a while, and no tunnel waits for it. Sixteen of
-/// them kept everybody else from being answered.
+/// They take threads for a short time. Before, sixteen of them blocked all other requests.
 #[test]
-fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
+fn silent_clients_delay_no_tunnel_and_are_disconnected() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
         .watched()
         .start();
     page(&program, "/healthz");
-    eventually("nobody is answered", || program.process().threads() < 10);
+    eventually("no request is being served", || {
+        program.process().threads() < 10
+    });
     let threads = program.process().threads();
     let mut silent: Vec<Connection> = (0..8).map(|_| Connection::open(program.status())).collect();
     gate.join(&program).check();
@@ -1062,7 +1070,7 @@ fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
     }
     assert!(
         start.elapsed() < Duration::from_secs(8),
-        "silence is heard for long"
+        "a silent client stays connected for too long"
     );
     assert_eq!(page(&program, "/healthz"), "ok\n");
     eventually("their threads are gone", || {
@@ -1071,7 +1079,7 @@ fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
 }
 
 #[test]
-fn it_listens_on_loopback_unless_it_is_told_otherwise() {
+fn it_listens_on_loopback_by_default() {
     let program = Ptunnel::through("a:1")
         .to("b:2")
         .args(&["-l", "127.0.0.2"])
@@ -1120,7 +1128,7 @@ fn it_listens_on_loopback_unless_it_is_told_otherwise() {
 }
 
 #[test]
-fn a_file_may_ask_for_it_and_stdio_does_without() {
+fn a_file_can_enable_it_and_stdio_ignores_it() {
     let folder = TempDir::new();
     let proxy = Peer::echoing();
     let text = format!(
@@ -1150,9 +1158,9 @@ fn a_file_may_ask_for_it_and_stdio_does_without() {
         .contains("would show how it goes on http://127.0.0.1:0/"));
 }
 
-/// It answers while the last tunnels end, and is gone with them.
+/// It serves requests while the last tunnels end, and stops with them.
 #[test]
-fn it_is_there_until_the_end() {
+fn it_serves_until_the_last_tunnel_ends() {
     let gate = Gate::open();
     let mut program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -1161,16 +1169,18 @@ fn it_is_there_until_the_end() {
     let mut ends = gate.join(&program);
     ends.check();
     program.signal(SIGTERM);
-    eventually("it listens no more", || !is_listening(program.address()));
+    eventually("the listener is closed", || {
+        !is_listening(program.address())
+    });
     assert_eq!(metric(&program, "ptunnel_clients", &[]), 1.0);
     drop(ends);
     eventually("it ends", || program.has_ended());
     program.finish().expect_code(0);
 }
 
-/// Without the option there is neither a thread nor a listener more.
+/// The option adds two threads.
 #[test]
-fn nothing_is_there_without_the_option() {
+fn it_has_no_threads_without_the_option() {
     let program = Ptunnel::through("a:1").to("b:2").start();
     let watched = Ptunnel::through("a:1").to("b:2").watched().start();
     eventually("two threads more", || {
@@ -1178,7 +1188,7 @@ fn nothing_is_there_without_the_option() {
     });
 }
 
-/// What a browser has made of the page there once its script has run, and what it said of it.
+/// Returns the DOM of the page at `address` after its script has run, and the browser's log.
 fn visited(address: SocketAddr) -> (String, String) {
     let folder = TempDir::new();
     let mut chromium = command("chromium");
@@ -1201,16 +1211,16 @@ fn visited(address: SocketAddr) -> (String, String) {
     (String::from_utf8(output.stdout).expect("text"), said)
 }
 
-/// The page, which its browser has no complaint of.
+/// Returns the DOM of the page; fails if the browser logs an error of the page.
 fn browsed(address: SocketAddr) -> String {
     let (page, said) = visited(address);
     assert!(!said.contains("CONSOLE"), "the page complains: {}", said);
     page
 }
 
-/// Tabs of several machines looked the same.
+/// Before, the tabs of several machines looked the same.
 #[test]
-fn the_page_is_called_by_its_host() {
+fn title_and_header_name_the_host() {
     let program = Ptunnel::through("a:1").to("b:2").watched().start();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
     let host = host.trim();
@@ -1218,11 +1228,30 @@ fn the_page_is_called_by_its_host() {
     let page = page(&program, "/");
     let title = format!("<title>{} – ptunnel</title>", host);
     assert!(page.contains(&title), "{}", page);
+    let header = format!(">on {}</span></h1>", host);
+    assert!(page.contains(&header), "{}", page);
 }
 
-/// Digits that were never measured, and things that took no time.
 #[test]
-fn times_have_the_digits_that_were_measured() {
+fn before_the_first_connection_the_page_says_what_to_do() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    let dom = browsed(program.status());
+    let invitation = format!(
+        "No connection yet. Connect to {} to see it here.",
+        program.address()
+    );
+    for part in &[
+        "Ready: no connection yet",
+        "No failed connection",
+        &invitation[..],
+    ] {
+        assert!(dom.contains(part), "{:?} is not in {}", part, dom);
+    }
+}
+
+/// Before, times had digits that were never measured, and some were 0.
+#[test]
+fn times_have_measured_digits_only() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -1259,9 +1288,9 @@ fn times_have_the_digits_that_were_measured() {
     }
 }
 
-/// A page that anybody wrote, in a browser on this machine, had us connect to the destination.
+/// Before, any page in a browser on this machine could make ptunnel connect to the destination.
 #[test]
-fn a_page_of_another_site_can_not_ask_for_a_probe() {
+fn a_page_of_another_site_cannot_start_a_probe() {
     let gate = Gate::open();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
@@ -1303,7 +1332,7 @@ fn a_page_of_another_site_can_not_ask_for_a_probe() {
     });
     visited(evil.address());
     assert!(gate.try_accept().is_none(), "it made a probe");
-    // What the page itself may ask, and who has no browser.
+    // The page itself can start a probe, and so can a client that isn't a browser.
     let own = format!("Sec-Fetch-Site: same-origin\r\nOrigin: http://{}", address);
     let asking = std::thread::spawn({
         let question = format!(
@@ -1317,26 +1346,26 @@ fn a_page_of_another_site_can_not_ask_for_a_probe() {
 }
 
 #[test]
-fn the_page_shows_it_in_a_browser() {
+fn the_page_works_in_a_browser() {
     let gate = Gate::open();
     let program = busy(&gate);
     let mut ends = gate.join(&program);
     ends.check();
-    // A line joins two steps.
+    // A line needs two steps.
     eventually("two steps", || {
         evaluated(&program, "len(s['history']['clients']) >= 2") == "True"
     });
     let dom = browsed(program.status());
     for part in &[
         "example.org:22",
-        "of the embedded proxy",
-        "denied by us",
+        "HTTP proxy",
+        "Rejected by ptunnel",
         "not in --allow-from",
         &gate.address().to_string(),
         ">in use<",
         ">down<",
         "1 of 2 proxies down",
-        "2 tunnels opened",
+        "2 opened since start",
         "<path class=\"one\" d=\"M",
         "only CONNECT is served",
     ] {
@@ -1344,7 +1373,7 @@ fn the_page_shows_it_in_a_browser() {
     }
 }
 
-/// Which text stands where on the page, a line for each place, and the lines of the charts.
+/// Returns the texts of the page, one line for each place, and the lines of the charts.
 fn read_out(dom: &str) -> String {
     let script = "
 import sys
@@ -1357,7 +1386,7 @@ class Page(HTMLParser):
         name, kind = attributes.get('id'), attributes.get('class', '')
         if tag == 'path' and kind in ('one', 'two'):
             print(kind + ':', attributes.get('d'))
-        if tag in ('p', 'tr', 'li', 'figcaption') or kind in ('key', 'axis') or name == 'version':
+        if tag in ('p', 'tr', 'li', 'figcaption') or kind in ('key', 'scale', 'axis'):
             self.end()
             self.place = name or kind or tag
         if kind in ('good', 'warn', 'bad'):
@@ -1372,7 +1401,7 @@ class Page(HTMLParser):
             print(self.place + ':', ' | '.join(self.texts))
         self.place, self.texts = None, []
     def handle_endtag(self, tag):
-        if tag in ('p', 'tr', 'li', 'figcaption', 'div', 'h1'):
+        if tag in ('p', 'tr', 'li', 'figcaption', 'div'):
             self.end()
 
 Page().feed(sys.stdin.read())
@@ -1380,7 +1409,7 @@ Page().feed(sys.stdin.read())
     fed("python3", &["-c", script], dom)
 }
 
-/// The whole of it: numbers of which each is another one.
+/// The numbers are all different, so that a number in the wrong place fails the test.
 #[test]
 fn the_page_shows_each_number_in_its_place() {
     let program = Ptunnel::through("a:1").to("b:2").watched().start();
@@ -1414,7 +1443,7 @@ const NUMBERS: &str = r#"{
         {"listen": "127.0.0.1:8993", "kind": "tunnel", "destination": "imap.example.org:993",
             "way": "", "open": true, "failing": true, "clients": 2, "opened": 10, "failed": 15,
             "carried": {"upload": 11, "download": 999500},
-            "last_error": {"time": 999939.5, "text": "refused <b>"}},
+            "last_error": {"time": 999939.5, "cause": "refused", "text": "refused <b>"}},
         {"listen": "127.0.0.1:1080", "kind": "dynamic", "destination": "*",
             "way": "", "open": false, "failing": true, "clients": 3, "opened": 12, "failed": 0,
             "carried": {"upload": 1000, "download": 12345}, "last_error": null},
@@ -1443,51 +1472,53 @@ const NUMBERS: &str = r#"{
 }"#;
 
 const SHOWN: &str = "\
-version: 9.8.7, up 1 d 2 h
-state: (warn) | no tunnel for the last client at 127.0.0.1:8993, 3 failed in the last minute, 1 of 3 proxies down
+state: (warn) | Degraded: last connection to 127.0.0.1:8993 failed, 3 connections failed in the last minute, 1 of 3 proxies down
 p: This page needs JavaScript. The numbers are at | /status.json | and | /metrics | .
 clients: 1,234
-clients-note: 56,789 tunnels opened
-download: 2.00 MB/s
-download-note: 12.3 MB in all
+clients-note: 56,789 opened since start
 upload: 1.50 kB/s
-upload-note: 1.54 kB in all
+upload-note: 1.54 kB since start
+download: 2.00 MB/s
+download-note: 12.3 MB since start
 opening: 21 ms
-opening-note: 95 % within 1.50 s
+opening-note: p95: 1.50 s, last 10 min
 failed: 8
-failed-note: in ten minutes; 20 in all
+failed-note: last 10 min; 20 since start
+uptime: 1 d 2 h
+version: ptunnel 9.8.7
 figcaption: Throughput
-key: to clients: 2.00 MB/s | from clients: 1.50 kB/s
-axis: 2 MB/s
-one: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 50.0L600.0 0.0
-two: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 99.9
-axis: 10 min ago | now
-figcaption: Time to open a tunnel
-key: half within: 30 ms | 95 % within: 1.50 s
-axis: 2 s
+key: bytes in: 1.50 kB/s | bytes out: 2.00 MB/s
+scale: 2 MB/s | 0
+one: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 99.9
+two: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 50.0L600.0 0.0
+axis: 10 min ago | 5 min ago | now
+figcaption: Connect time
+key: p50: 30 ms | p95: 1.50 s
+scale: 2 s | 0
 one: M594.0 99.5h0M598.0 99.0h0L600.0 98.5
 two: M594.0 95.0h0M598.0 90.0h0L600.0 25.0
-axis: 10 min ago | now
-figcaption: Clients, and failures
-key: clients: 4 | failed: 3
-axis: 5
+axis: 10 min ago | 5 min ago | now
+figcaption: Connections
+key: active: 4 | failed: 3
+scale: 5 | 0
 one: M590.0 40.0h0L592.0 40.0L594.0 40.0L596.0 40.0L598.0 40.0L600.0 20.0
 two: M590.0 100.0h0L592.0 0.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 40.0
-axis: 10 min ago | now
-tr: Listens on | Leads to | Clients | Opened | Failed | To clients | From clients
-tr: 127.0.0.1:8993 | imap.example.org:993 | 2 | 10 | 15 | 1.00 MB | 11 B
-tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS or HTTP | 3 | 12 | 0 | 12.3 kB | 1.00 kB
-tr: 127.0.0.1:3128 | closed | what its clients ask for | of the embedded proxy | 0 | 13 | 1 | 1 B | 0 B
-tr: Proxy | State | Answers | Failures
+axis: 10 min ago | 5 min ago | now
+tr: Listener | Destination | Active | Opened | Failed | Bytes in | Bytes out
+tr: 127.0.0.1:8993 | last connection failed | imap.example.org:993 | 2 | 10 | 15 | 11 B | 1.00 MB
+tr: 127.0.0.1:1080 | closed; active connections continue | chosen by the client | SOCKS or HTTP | 3 | 12 | 0 | 1.00 kB | 12.3 kB
+tr: 127.0.0.1:3128 | closed | chosen by the client | HTTP proxy | 0 | 13 | 1 | 0 B | 1 B
+tr: Proxy | State | Replies | Failures
 tr: one.example:1 | (bad) | down | 21 | 22
 tr: two.example:2 | (good) | in use | 23 | 24
 tr: three.example:3 | standby | 25 | 26
-li: refused by the proxy | width: 100%; | 15
-li: denied by us | width: 33.3333%; | 5
-li: not in --allow-from | width: 26.6667%; | 4
-li: 127.0.0.1:8993, 1 min 1 s ago: | refused <b>
-tr: Client | Connected to | Way | Open for | To client | From client
-tr: 192.0.2.7:50123 | at 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 2.00 kB | 31 B
-tr: Unix socket | at /run/<i>.sock | <b onclick='alert(1)'>:1 | directly | 10 s | 32 B | 3.00 MB
+cause-refused: Refused by the proxy | width: 100%; | 15 | 403: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.
+cause-denied: Rejected by ptunnel | width: 33.3333%; | 5 | 400, 405: the client sent a request that this listener does not serve. 403: --serve-allow does not list the destination, or its addresses are excluded. 407: wrong username or password. 502, 503, 504: ptunnel cannot reach the destination.
+turned-away: 4 connections closed: client not in --allow-from
+li: Last error on 127.0.0.1:8993, 1 min 1 s ago | refused <b> | What to do
+more: docs/guide.md explains every message under Troubleshooting. ptunnel --test shows the step that fails.
+tr: Client | Destination | Path | Duration | Bytes in | Bytes out
+tr: 192.0.2.7:50123 | on 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 31 B | 2.00 kB
+tr: Unix socket | on /run/<i>.sock | <b onclick='alert(1)'>:1 | direct | 10 s | 3.00 MB | 32 B
 tunnels-note: and 1,234 more
 ";

@@ -15,9 +15,9 @@ pub(super) enum Advice {
 }
 
 impl Advice {
-    /// Returns the advice for an error, or `None` when the error itself says what to do. `is_secure` is
-    /// TLS with the proxy, which can reject the client certificate after the handshake, as nginx does.
-    /// `before` are the proxies in front of the peer that failed.
+    /// Returns the advice for an error, or `None` when the error's text includes advice.
+    /// `is_secure` means TLS with the proxy, which can reject the client certificate after the
+    /// handshake, as nginx does. `before` are the proxies in front of the peer that failed.
     pub(super) fn after(
         step: TestStep,
         is_secure: bool,
@@ -88,8 +88,8 @@ impl Advice {
         Some(Advice::Text(text))
     }
 
-    /// Returns the command of openssl's client. It supports at most one proxy: HTTP, without TLS and
-    /// without authentication.
+    /// Returns the command of openssl's client. It supports at most one proxy: HTTP, without TLS
+    /// and without authentication.
     fn without_tls(error: &Error, before: &[&ProxySpec]) -> Option<Advice> {
         let is_plain = |proxy: &ProxySpec| {
             proxy.protocol == Protocol::Http && proxy.tls.is_none() && proxy.credentials.is_none()
@@ -103,7 +103,7 @@ impl Advice {
         Some(Advice::Certificates(address, through))
     }
 
-    /// Returns advice only where the user's credentials can be the cause.
+    /// Returns advice only if the user's credentials can be the cause.
     fn on_credentials(error: &Error) -> Option<Advice> {
         error.refusal()?.hint()?;
         Some(Advice::Text(match error.credentials_option()? {

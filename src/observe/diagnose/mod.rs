@@ -1,12 +1,12 @@
-//! `--test`: tests the path to each destination, and prints each step with its time, and advice when
-//! one fails.
+//! `--test`: tests the path to each destination, prints each step with its time, and prints advice
+//! when a step fails.
 //!
-//! - `observer`: the events of a path that an engine opens, which the engine passes to [`observe`].
-//! - `transcript`: the observer that prints; `advice`: what to try after an error.
+//! - `observer`: the events of a path that an engine opens. The engine passes them to [`observe`].
+//! - `transcript`: the observer that prints them; `advice`: what to try after an error.
 //!
-//! Must not hold a way to open a path: each engine has a [`PathOpener`], so that a test meets what a
-//! client would meet. Used by `cli` ([`run`]), by the status server's `/healthz/probe`, and by the
-//! engines for the events.
+//! This folder must not contain code that opens a path: each engine has a [`PathOpener`], so that a
+//! test meets the same conditions as a client. `cli` uses it ([`run`]), as do the status server's
+//! `/healthz/probe` and, for the events, the engines.
 
 mod advice;
 mod observer;
@@ -25,7 +25,8 @@ use crate::error::Error;
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
-/// Time that a destination gets to send its first byte; after that it is taken to expect the client's.
+/// Time that a destination gets to send its first byte. After it, the test assumes that the
+/// destination waits for the client to send first.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A step on the path to a destination.
@@ -70,20 +71,21 @@ impl TestStep {
 }
 
 /// Opens a path to the tunnel's destination on the calling thread, as for a client, and closes it
-/// again; in between it waits for the destination's first bytes, for at most the duration, if any.
+/// again. If there is a duration, waits in between for the destination's first bytes, for at most
+/// that time.
 pub type PathOpener =
     fn(&Tunnel, &Timeouts, Option<Duration>) -> Result<(ProxyChain, Option<Greeting>), Error>;
 
 /// The first bytes of a destination.
 pub struct Greeting {
-    /// The bytes; none if the connection ended before any.
+    /// The bytes; empty if the connection ended before the first one.
     pub bytes: io::Result<Vec<u8>>,
-    /// Whether they came with the proxy's reply.
+    /// Whether they arrived together with the proxy's reply.
     pub is_early: bool,
 }
 
-/// Tests every destination of the configuration and prints the steps on stdout; returns the exit code
-/// of the first destination that fails, or 0.
+/// Tests every destination of the configuration and prints the steps on stdout; returns the exit
+/// code of the first destination that fails, or 0.
 ///
 /// # Errors
 ///
@@ -112,7 +114,7 @@ pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
 ///
 /// # Errors
 ///
-/// When the connection ended or failed before any byte.
+/// When the connection ended or failed before the first byte.
 fn shown(greeting: Option<Greeting>, destination: &Destination) -> Result<String, Error> {
     let Greeting { bytes, is_early } = match greeting {
         Some(greeting) => greeting,

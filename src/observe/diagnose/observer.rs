@@ -1,7 +1,8 @@
 //! The events of a path that an engine opens, and the observer that receives them.
 //!
-//! An observer belongs to a thread, like the context of a log line, so that no state machine of an
-//! engine carries one. Without an observer in the process, [`observe`] is a load and a branch.
+//! An observer belongs to a thread, like the context of a log line, so that the engines' state
+//! machines don't carry one. Without an observer in the process, [`observe`] costs a load and a
+//! branch.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use crate::error::Peer;
 use crate::proto::Negotiation;
 use crate::upstream::{Hop, ProxyChain, Tunnel};
 
-/// A phase of opening a path that begins or ends.
+/// The start or the end of a phase of opening a path.
 pub enum PathEvent<'a> {
     /// The PAC file is evaluated.
     PacStarted,
@@ -25,24 +26,25 @@ pub enum PathEvent<'a> {
     PathStarted(&'a ProxyChain),
     /// The path failed.
     PathFailed(&'a Error),
-    /// A name is looked up; an address is its own result.
+    /// A name lookup starts; for an address its result is the address itself.
     LookupStarted,
-    /// The lookup for a proxy that takes addresses alone is done: the hop asks for one.
+    /// The lookup for a proxy that accepts only addresses is done: the hop requests an address.
     Located(&'a Hop),
     /// The lookup of this address is done, and connections to the results begin.
     Resolved(&'a HostPort, &'a [SocketAddr]),
-    /// A connection is made: the peer's address and this side's, unless it was reset already.
+    /// A connection is established: the peer's address and the local one, unless it was already
+    /// reset.
     Connected(Option<(SocketAddr, SocketAddr)>),
     /// A connection reached the proxy of this hop.
     HopStarted(&'a Hop),
     /// A TLS handshake begins.
     #[cfg(feature = "tls")]
     TlsStarted,
-    /// The TLS handshake with this peer is done, with the warning about a certificate that wasn't
-    /// verified.
+    /// The TLS handshake with this peer is done; with a warning if its certificate wasn't verified.
     #[cfg(feature = "tls")]
     TlsDone(&'a openssl::ssl::SslRef, &'a Peer, Option<&'a str>),
-    /// The first request of a connection is sent to the proxy of the last [`PathEvent::HopStarted`].
+    /// The first request of a connection is sent to the proxy of the last
+    /// [`PathEvent::HopStarted`].
     NegotiationStarted(&'a Negotiation),
     /// The proxy replied, and the next request is sent on the same connection.
     RequestRepeated(&'a Negotiation),
@@ -50,17 +52,17 @@ pub enum PathEvent<'a> {
     RedialStarted(&'a Negotiation),
     /// The proxy granted the tunnel.
     Granted,
-    /// The path is open; the destination's first bytes are awaited.
+    /// The path is open; the test waits for the destination's first bytes.
     Opened,
 }
 
-/// Receives what happens while its thread opens a path.
+/// Receives the events while its thread opens a path.
 pub trait Observer {
     /// Takes the next event.
     fn observe(&mut self, event: PathEvent<'_>);
 }
 
-/// Ignores the events: for a path that is opened without a word in the log.
+/// Ignores the events, for a path that is opened without log lines.
 impl Observer for () {
     fn observe(&mut self, _: PathEvent<'_>) {}
 }
@@ -72,7 +74,7 @@ thread_local! {
     static OBSERVER: RefCell<Option<Rc<RefCell<dyn Observer>>>> = RefCell::new(None);
 }
 
-/// Runs `work`, whose events on this thread go to the observer.
+/// Runs `work`, and passes its events on this thread to the observer.
 pub(crate) fn observed_by<T>(observer: Rc<RefCell<dyn Observer>>, work: impl FnOnce() -> T) -> T {
     OBSERVED_THREADS.fetch_add(1, Ordering::Relaxed);
     OBSERVER.with(|current| *current.borrow_mut() = Some(observer));
@@ -80,7 +82,7 @@ pub(crate) fn observed_by<T>(observer: Rc<RefCell<dyn Observer>>, work: impl FnO
     work()
 }
 
-/// Removes the thread's observer, after a panic too.
+/// Removes the thread's observer, also after a panic.
 struct Observed;
 
 impl Drop for Observed {
@@ -110,7 +112,7 @@ fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
     }
 }
 
-/// Kept out of the engines' code, where it is hardly ever called.
+/// Not inlined into the engines, which rarely call it.
 #[cold]
 fn current() -> Option<Rc<RefCell<dyn Observer>>> {
     OBSERVER.with(|current| current.borrow().clone())

@@ -19,22 +19,22 @@ use crate::upstream::{Hop, ProxyChain};
 /// Prints the test of one destination on stdout.
 pub(super) struct Transcript {
     out: Stdout,
-    /// Whether stdout is a terminal, on which a step's name appears when the step starts.
+    /// Whether stdout is a terminal. There a step's name is printed when the step starts.
     is_terminal: bool,
     start: Instant,
-    /// The path that is tried.
+    /// The path that is being tried.
     path: Option<ProxyChain>,
     /// The current hop.
     hop: Option<Hop>,
-    /// The hops, by their number of proxies before, whose proxies want another connection.
+    /// The hops whose proxy wants another connection, each as the number of proxies before it.
     redialed: Vec<usize>,
-    /// The authentication that was sent to the current hop.
+    /// The authentication method that was used with the current hop.
     auth: Option<AuthMethod>,
     /// The current step and its start.
     step: Option<(TestStep, Instant)>,
-    /// Whether the current hop is in TLS.
+    /// Whether the current hop uses TLS.
     is_secure: bool,
-    /// Whether the last path has failed, and its error is printed.
+    /// Whether the last path has failed and its error has been printed.
     has_failed: bool,
     /// The first error of writing.
     written: io::Result<()>,
@@ -60,7 +60,7 @@ impl Transcript {
         transcript
     }
 
-    /// Starts a line once all earlier lines of the log are written, which could otherwise split it.
+    /// Starts a line after writing all earlier log lines, which could otherwise split it.
     fn start_line(&mut self, what: fmt::Arguments<'_>) {
         log::logger().flush();
         self.print(what);
@@ -86,7 +86,7 @@ impl Transcript {
         if self.is_terminal {
             self.print(format_args!("{}", rest));
         } else {
-            // In one piece, which the log can't split.
+            // With one write, which log lines can't split.
             self.start_line(format_args!("{}{}", margin(step), rest));
         }
         Some(step)
@@ -248,7 +248,7 @@ impl Observer for Transcript {
             PathEvent::Connected(Some((to, from))) => {
                 self.end_step(&format_args!("{} from {}", to, from));
             }
-            // The connection was reset already; the next step fails.
+            // The connection has already been reset; the next step fails.
             PathEvent::Connected(None) => {
                 self.end_step(&"made");
             }
@@ -291,7 +291,8 @@ fn margin(step: TestStep) -> String {
     format!("  {:<14}", step.label())
 }
 
-/// Whether the path is a character device: a terminal, or /dev/null, where it makes no difference.
+/// Whether the path is a character device: a terminal or /dev/null, for which the result has no
+/// effect.
 fn is_character_device(path: &str) -> bool {
     fs::metadata(path).map_or(false, |metadata| metadata.file_type().is_char_device())
 }

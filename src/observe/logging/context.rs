@@ -1,8 +1,8 @@
 //! The connection that a log line is about.
 //!
-//! The engine polls everything of a client in the [`scope`](LogContext::scope) of its connection. Lines
-//! logged there carry the connection's number, and in JSON its client and its listener, without passing
-//! these along.
+//! The engine polls all futures of a client in the [`scope`](LogContext::scope) of its connection.
+//! Lines logged there have the connection's number, and in JSON its client and its listener,
+//! although no function passes these as arguments.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! The fields of a log line: values beside its text, by name.
 //!
-//! A logger that writes fields calls [`enable`] at its start; from then on [`log`](fn@log) leaves the
-//! fields of a line to the logger, in a variable of its thread, and the logger calls [`take`]. The text
-//! of a line is never parsed, so nothing in it can become a field.
+//! A logger that writes fields calls [`enable`] when it starts. From then on [`log`](fn@log) stores
+//! the fields of a line in a thread-local variable, and the logger calls [`take`] to get them. The
+//! text of a line is never parsed, so nothing in it can become a field.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(crate) enum FieldValue {
     Number(u64),
     Duration(Duration),
     List(Vec<String>),
-    /// The field is known to have no value, as the proxy of a direct tunnel.
+    /// The field is known to have no value, e.g. the proxy of a direct tunnel.
     Null,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn enable() {
     ARE_ENABLED.store(true, Ordering::Relaxed);
 }
 
-/// Returns the fields of the line that is being logged, those of its connection first.
+/// Returns the fields of the line that is being logged, starting with those of its connection.
 #[cfg(feature = "cli")]
 pub(crate) fn take() -> Fields {
     let mut fields = Fields::new();
@@ -82,7 +82,7 @@ pub(crate) fn take() -> Fields {
     fields
 }
 
-/// The beginning of a line about a tunnel: its connection and its path, as far as known.
+/// The start of a line about a tunnel: its connection and its path, as far as known.
 pub(crate) struct Heading<'a>(
     pub(crate) Option<&'a LogContext>,
     pub(crate) Option<&'a TunnelPath>,

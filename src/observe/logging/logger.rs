@@ -1,7 +1,8 @@
 //! The program's logger: writes this crate's lines as text or JSON, to stderr or syslog.
 //!
-//! Text has no time of day unless the user asks for it, since the journal, syslog and containers add
-//! their own. Logging never blocks a tunnel: lines that the reader doesn't take are lost and counted.
+//! Text lines have no time of day unless the user requests it, since the journal, syslog and
+//! containers add their own. Logging never blocks a tunnel: lines that the reader doesn't read in
+//! time are lost and counted.
 
 use std::env;
 use std::io::{self, Write};
@@ -22,8 +23,8 @@ use crate::os::mutex::lock;
 use crate::os::panics;
 use crate::os::stdio::is_stdin_socket;
 
-/// Installs the logger for this crate's lines up to `level`, and for panics. `is_timed` puts the time
-/// of day in front of text lines on stderr. To be called once per process.
+/// Installs the logger for this crate's lines up to `level`, and for panics. `is_timed` puts the
+/// time of day in front of text lines on stderr. Call it once per process.
 pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed: bool) -> Logging {
     if format == LogFormat::Json {
         field::enable();
@@ -60,8 +61,8 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
     Logging(logger)
 }
 
-/// The log of this process. Dropping it flushes the lines that are still queued, within a bound on
-/// the time for each.
+/// The log of this process. Dropping it flushes the lines that are still queued, with a time limit
+/// for each.
 #[must_use = "lines that are still queued are lost at the end of the process"]
 pub struct Logging(&'static Logger);
 
@@ -71,13 +72,13 @@ impl Logging {
         let text = format!("{}{}", Heading(None, error.path()), error);
         let log = || field::log(Level::Error, format_args!("{}", text), || error.fields());
         match (&self.0.sink, self.0.style) {
-            // In the form of an error in the command line.
+            // In the format of an error in the command line.
             (Sink::Stderr(queue), Style::Text { is_timed, .. }) => {
                 queue.push(format!("{}ptunnel: {}\n", time(is_timed), text))
             }
-            // In the form of the other lines, for the collector of the log.
+            // In the format of the other lines, for the log collector.
             (Sink::Stderr(_), Style::Json) => log(),
-            // On stderr too: syslog can be down, and isn't where a user looks first.
+            // Also on stderr: syslog can be down, and users look at stderr first.
             (Sink::Syslog(_), _) => {
                 log();
                 print_on_stderr(&format!("ptunnel: {}", text));
@@ -88,7 +89,7 @@ impl Logging {
 
 /// Prints a line on stderr while log lines go to syslog. Ignores errors.
 fn print_on_stderr(line: &str) {
-    // Under inetd the client would take the line for the destination's.
+    // Under inetd stderr is the client's socket: the line would look like data of the destination.
     if !is_stdin_socket(2) {
         let _ = writeln!(io::stderr(), "{}", line);
     }
@@ -189,8 +190,8 @@ fn time(is_timed: bool) -> String {
     }
 }
 
-/// Logs panics as lines. The standard hook could block on stderr; it stays in place when the user asks
-/// for a backtrace.
+/// Logs panics as log lines, since the standard hook could block on stderr. Keeps the standard hook
+/// when the user requests a backtrace.
 fn log_panics() {
     if env::var_os("RUST_BACKTRACE").is_some() {
         return;

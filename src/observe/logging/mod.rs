@@ -1,11 +1,11 @@
-//! Log lines: their text, their fields as values, and where they go.
+//! Log lines: their text, their fields as values, and their destination.
 //!
 //! - `field`: logs a line with its fields; `context`: the connection that a line is about. The
 //!   folders above use these two.
-//! - `logger`, with `json`, `queue` and `syslog`: the program's logger, installed by
-//!   [`init`]; `cli` alone uses it, and builds without the feature `cli` leave it out.
+//! - `logger`, with `json`, `queue` and `syslog`: the program's logger, which [`init`] installs.
+//!   Only `cli` uses it, and builds without the feature `cli` omit it.
 //!
-//! A line's fields are passed as values: must not parse the text of a line.
+//! Fields are passed as values: code here must not parse the text of a line.
 
 pub(crate) mod context;
 pub(crate) mod field;

@@ -1,8 +1,8 @@
 //! The queue between code that logs and a stderr that may block.
 //!
-//! A pipe that is not read holds a few hundred lines, a stopped terminal fewer; then a write blocks,
-//! and on a reactor's thread it would stall all tunnels. So a thread of its own writes the lines, from
-//! a bounded queue. A line that finds no room is lost; once the lines before it are written, a line in
+//! An unread pipe holds a few hundred lines, a stopped terminal fewer. Then a write blocks, and on
+//! a reactor's thread it would stall all tunnels. Therefore a dedicated thread writes the lines,
+//! from a bounded queue. A line is lost if the queue is full; after the lines before it, a line in
 //! its place reports how many were lost.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::os::mutex::lock;
 
-/// Maximum size of the lines that wait, in bytes: the capacity of a pipe once more.
+/// Maximum size of the queued lines, in bytes: as much as a pipe holds.
 const CAPACITY: usize = 64 * 1024;
 
 /// Time that a flush waits for the next line to be written.
@@ -22,8 +22,9 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A bounded queue of log lines and the thread that writes them. Clones share both.
 ///
-/// The thread starts with the first line: while a process has a single thread, glibc's recv(2) and
-/// send(2) skip the code for thread cancellation, a tenth of the cost of relaying a small message.
+/// The thread starts with the first line. While a process has a single thread, glibc's recv(2) and
+/// send(2) skip the code for thread cancellation, which saves a tenth of the cost of relaying a
+/// small message.
 #[derive(Clone)]
 pub(super) struct LogQueue {
     shared: Arc<QueueShared>,
@@ -31,7 +32,7 @@ pub(super) struct LogQueue {
 
 struct QueueShared {
     state: Mutex<QueueState>,
-    /// Locked by the thread for as long as it runs.
+    /// The thread locks it for as long as it runs.
     writer: Mutex<Writer>,
     /// A line was added.
     filled: Condvar,
@@ -62,8 +63,8 @@ enum Next {
 }
 
 impl LogQueue {
-    /// A queue whose thread writes each line to `out` with one call, and in place of `count` lost lines
-    /// the line that `lost(count)` returns.
+    /// Returns a queue whose thread writes each line to `out` with one call. In place of `count`
+    /// lost lines it writes the line that `lost(count)` returns.
     pub(super) fn new(
         mut out: impl Write + Send + 'static,
         lost: impl Fn(u64) -> String + Send + 'static,
@@ -86,7 +87,7 @@ impl LogQueue {
         }
     }
 
-    /// Starts the thread unless it runs. Without a thread, lines wait for the next attempt.
+    /// Starts the thread unless it runs. If that fails, lines wait for the next attempt.
     fn start_thread(&self, state: &mut QueueState) {
         if state.has_thread {
             return;
@@ -102,7 +103,8 @@ impl LogQueue {
         state.has_thread = thread.spawn(write).is_ok();
     }
 
-    /// Adds a line, with its line end; without room it is lost. Never waits for the writer.
+    /// Adds a line, which includes its line end. The line is lost if the queue is full. Never waits
+    /// for the writer.
     pub(super) fn push(&self, line: String) {
         let mut state = lock(&self.shared.state);
         self.start_thread(&mut state);
@@ -111,17 +113,18 @@ impl LogQueue {
         self.shared.filled.notify_one();
     }
 
-    /// Blocks until all lines added before are written, or none was for [`FLUSH_TIMEOUT`].
+    /// Blocks until all lines added before are written, or no line was written for
+    /// [`FLUSH_TIMEOUT`].
     pub(super) fn flush(&self) {
         self.wait(FLUSH_TIMEOUT);
     }
 
-    /// Blocks until all lines added before are written, or none was for `timeout`.
+    /// Blocks until all lines added before are written, or no line was written for `timeout`.
     fn wait(&self, timeout: Duration) {
         let mut state = lock(&self.shared.state);
         let until = state.written + state.waiting();
         if until > state.written {
-            // The last chance for lines that came while the system had no thread.
+            // The last chance for lines that were added while no thread could be started.
             self.start_thread(&mut state);
         }
         while state.written < until {
@@ -157,13 +160,14 @@ impl LogQueue {
 }
 
 impl QueueState {
-    /// Number of lines to be written, with the one that reports the loss.
+    /// Returns the number of lines to be written, including the one that reports the loss.
     fn waiting(&self) -> u64 {
         let last = self.is_writing as u64 + (self.lost > 0) as u64;
         self.lines.len() as u64 + last
     }
 
-    /// Adds a line. Without room it is lost, and so are all that follow until the loss is reported.
+    /// Adds a line. If the queue is full the line is lost, and so are all later ones until the loss
+    /// is reported.
     fn add(&mut self, line: String) {
         let has_room = self.lines.is_empty() || self.bytes + line.len() <= CAPACITY;
         if self.lost > 0 || !has_room {

@@ -1,9 +1,10 @@
-//! Lines to the syslog daemon of this machine, over its Unix datagram socket.
+//! Sends lines to the local syslog daemon, over its Unix datagram socket.
 //!
-//! The format is that of RFC 3164, as syslog(3) writes it, but without a timestamp, which would have to
-//! guess the daemon's time zone: the daemon uses the time of arrival.
-//! While the daemon is busy or gone, lines are lost rather than waited for; their number is reported
-//! as soon as the daemon takes a line again.
+//! The format is RFC 3164, as syslog(3) writes it, but without a timestamp: it would have to be in
+//! the daemon's time zone, which is unknown. The daemon uses the time of arrival.
+//!
+//! While the daemon is busy or stopped, lines are lost rather than delayed. Their number is
+//! reported when the daemon accepts a line again.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -17,7 +18,7 @@ use super::logger::Style;
 /// LOG_DAEMON of syslog(3).
 const FACILITY: u8 = 3;
 
-/// A connection to the daemon, which may be restarted.
+/// A connection to the daemon, which can be restarted at any time.
 pub(super) struct Syslog {
     path: PathBuf,
     style: Style,
@@ -26,8 +27,8 @@ pub(super) struct Syslog {
 }
 
 impl Syslog {
-    /// Connects to the daemon. Without one, the second value is the error, and [`send`](Syslog::send)
-    /// connects later.
+    /// Connects to the daemon. Without one, the second value is the error, and
+    /// [`send`](Syslog::send) connects later.
     pub(super) fn open(path: PathBuf, style: Style) -> (Syslog, io::Result<()>) {
         let mut syslog = Syslog {
             path,
@@ -57,11 +58,11 @@ impl Syslog {
     fn deliver(&mut self, level: Level, line: &str) -> bool {
         let priority = FACILITY * 8 + severity(level);
         let datagram = format!("<{}>ptunnel[{}]: {}", priority, process::id(), line);
-        // The second attempt is for a daemon that was restarted.
+        // The second attempt reaches a daemon that was restarted.
         (0..2).any(|_| self.try_send(&datagram).is_ok())
     }
 
-    /// Returns the socket, which is connected now if it wasn't.
+    /// Returns the socket, and connects it first if necessary.
     fn connected(&mut self) -> io::Result<&UnixDatagram> {
         if self.socket.is_none() {
             let socket = UnixDatagram::unbound()?;

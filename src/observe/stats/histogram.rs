@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Upper bounds of the buckets, in seconds, each included; one more bucket takes the longer times.
+/// Upper bounds of the buckets, in seconds, inclusive. One more bucket counts the longer times.
 const BOUNDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
@@ -45,7 +45,7 @@ impl Histogram {
         self.buckets.iter().sum()
     }
 
-    /// Returns each bound, in seconds, with the number of times up to it.
+    /// Returns each bound, in seconds, with the number of times that don't exceed it.
     pub(crate) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut count = 0;
         BOUNDS
@@ -58,7 +58,7 @@ impl Histogram {
     }
 
     /// Estimates the quantile `q` (0 to 1) in seconds, as if times were spread evenly within each
-    /// bucket; at most the last bound. `None` when nothing was counted.
+    /// bucket. The result is at most the last bound; `None` when nothing was counted.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let wanted = q * self.count() as f64;
         let mut below = 0.0;

@@ -9,7 +9,7 @@ use crate::observe::logging::context::Origin;
 use crate::observe::session::Traffic;
 use crate::upstream::ProxyChain;
 
-/// An open tunnel. Its relay alone writes the byte counts; the status server reads them.
+/// An open tunnel. Only its relay writes the byte counts; the status server reads them.
 #[derive(Debug)]
 pub(crate) struct LiveTunnel {
     pub(crate) client: Origin,
@@ -22,7 +22,7 @@ pub(crate) struct LiveTunnel {
 }
 
 impl LiveTunnel {
-    /// A tunnel that opens now.
+    /// Returns a tunnel that opens now.
     pub(crate) fn new(client: Origin, destination: Destination, via: ProxyChain) -> LiveTunnel {
         LiveTunnel {
             client,
@@ -39,7 +39,7 @@ impl LiveTunnel {
         self.download.store(carried.download, Ordering::Relaxed);
     }
 
-    /// Returns the bytes that were delivered so far.
+    /// Returns the bytes that have been delivered so far.
     pub(crate) fn read(&self) -> Traffic {
         Traffic {
             upload: self.upload.load(Ordering::Relaxed),
@@ -48,7 +48,7 @@ impl LiveTunnel {
     }
 }
 
-/// Records the bytes that a relay delivers: two plain stores, no atomic addition.
+/// Records the bytes that a relay delivers. Costs two plain stores, no atomic addition.
 #[derive(Debug)]
 pub struct TunnelBytes(pub(super) Arc<LiveTunnel>);
 

@@ -1,9 +1,9 @@
 //! Counters of each listener's clients, for `--status`.
 //!
-//! Holds counters and the live tunnels; must not hold their presentation, which is
-//! `status`'s. Written by [`access_log`](crate::observe::access_log), when a client connects,
-//! when its tunnel opens and when it ends, and by the relay, through a [`TunnelBytes`]. Without
-//! `--status` there are no [`Stats`], and a relay is built without a recorder.
+//! This module contains counters and live tunnels, but not their presentation, which is in
+//! `status`. [`access_log`](crate::observe::access_log) updates them when a client connects, when
+//! its tunnel opens and when it ends; the relay updates its bytes through a [`TunnelBytes`].
+//! Without `--status` there are no [`Stats`], and relays have no recorder.
 
 mod histogram;
 mod live_tunnel;
@@ -28,9 +28,9 @@ pub struct Stats {
 
 #[derive(Debug, Default)]
 struct Counters {
-    /// Without the bytes of live tunnels.
+    /// The totals, without the bytes of live tunnels.
     totals: Totals,
-    /// Live tunnels by their serial number, the oldest first.
+    /// Live tunnels by serial number, oldest first.
     tunnels: BTreeMap<u64, Arc<LiveTunnel>>,
     last_failure: Option<LastFailure>,
     last_outcome: Option<LastOutcome>,
@@ -40,15 +40,16 @@ struct Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastOutcome {
     Opened,
-    /// The path works up to the proxy, but the destination refused or is unreachable.
+    /// The path works as far as the proxy, but the destination refused or is unreachable.
     Answered,
     Failed,
 }
 
-/// The last error for which a client got no tunnel.
+/// The last error that left a client without a tunnel.
 #[derive(Clone, Debug)]
 pub(crate) struct LastFailure {
     pub(crate) when: SystemTime,
+    pub(crate) cause: Cause,
     pub(crate) text: String,
 }
 
@@ -67,8 +68,8 @@ impl Stats {
         lock(&self.counters).totals.left += 1;
     }
 
-    /// Counts a client that got no tunnel. A rejection by ptunnel's own policy doesn't change the last
-    /// outcome: it says nothing about the next client.
+    /// Counts a client that got no tunnel. A rejection by ptunnel's own policy doesn't change the
+    /// last outcome, because it doesn't predict the outcome for the next client.
     pub(crate) fn failed(&self, error: &Error) {
         let mut counters = lock(&self.counters);
         counters.totals.failures[error.cause() as usize] += 1;
@@ -81,11 +82,12 @@ impl Stats {
         }
         counters.last_failure = Some(LastFailure {
             when: SystemTime::now(),
+            cause: error.cause(),
             text: error.to_string(),
         });
     }
 
-    /// Returns the totals so far, with the bytes of live tunnels.
+    /// Returns the totals so far, including the bytes of live tunnels.
     pub(crate) fn totals(&self) -> Totals {
         let counters = lock(&self.counters);
         let mut totals = counters.totals.clone();
@@ -112,12 +114,12 @@ impl Stats {
     }
 }
 
-/// Sums since the start, except for `clients`.
+/// Sums since the start, except for `clients`, which is the current number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    /// Clients that are connected now, with a tunnel or waiting for one.
+    /// Connected clients, including those whose tunnel isn't open yet.
     pub(crate) clients: u64,
-    /// Clients that left before their tunnel was open.
+    /// Clients that disconnected before their tunnel was open.
     pub(crate) left: u64,
     /// Clients that got no tunnel, in the order of [`Cause::LABELS`].
     pub(crate) failures: [u64; Cause::LABELS.len()],
@@ -148,7 +150,7 @@ impl Totals {
     }
 }
 
-/// Counts one client as connected until it is dropped.
+/// Counts one client as connected until the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnGuard {
     pub(crate) stats: Stats,
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(oldest(9), (vec![1, 2, 3, 0], 0));
     }
 
-    /// As at the end of the drain time, or in a panic.
+    /// This happens at the end of the drain time, or in a panic.
     #[test]
     fn the_bytes_of_a_tunnel_that_is_dropped_are_counted() {
         let stats = Stats::default();
@@ -294,6 +296,7 @@ mod tests {
         assert_eq!(totals.failures[Cause::Name as usize], 1);
         assert_eq!(totals.failed(), 2);
         let last = stats.last_failure().unwrap();
+        assert_eq!(last.cause, Cause::Name);
         assert!(
             last.text.starts_with("cannot resolve proxy"),
             "{}",

@@ -4,9 +4,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// A connected socket. Its deadline is over until it is set.
-///
-/// A read or a write fails with `TimedOut` at the deadline and after it.
+/// A connected socket whose reads and writes fail with `TimedOut` from the deadline on. Call
+/// [`limit`](DeadlineStream::limit) first: the initial deadline has already passed.
 pub(super) struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
@@ -15,7 +14,7 @@ pub(super) struct DeadlineStream {
 impl DeadlineStream {
     /// Wraps a connected socket.
     pub(super) fn new(socket: TcpStream) -> DeadlineStream {
-        // A request is one write. This never fails on a connected socket.
+        // A response is one write. This call doesn't fail on a connected socket.
         let _ = socket.set_nodelay(true);
         DeadlineStream {
             socket,
@@ -23,7 +22,7 @@ impl DeadlineStream {
         }
     }
 
-    /// Sets the deadline for everything that follows: `limit` from now.
+    /// Sets the deadline of all later reads and writes to `limit` from now.
     pub(super) fn limit(&mut self, limit: Duration) {
         self.until = Instant::now() + limit;
     }
@@ -49,7 +48,7 @@ impl DeadlineStream {
     }
 }
 
-/// Whether the call is to be repeated unless the deadline is over.
+/// Whether to repeat the call if the deadline hasn't passed.
 fn is_retryable(kind: ErrorKind) -> bool {
     matches!(
         kind,

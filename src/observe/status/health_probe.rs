@@ -13,13 +13,14 @@ use crate::os::semaphore::SlotPermit;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
 
-/// Upper bound of the timeout of each phase.
+/// Upper limit of the timeout of each phase.
 const MAX_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Time for which a result answers further requests, so that they don't flood the proxy.
+/// Time for which further requests get the last result, so that they don't flood the proxy.
 const RESULT_AGE: Duration = Duration::from_secs(5);
 
-/// Maximum number of requests that wait for a probe: the other threads serve other requests.
+/// Maximum number of requests that run or wait for a probe, so that some threads stay free for
+/// other requests.
 const MAX_WAITING: usize = 4;
 
 /// Runs one probe at a time, and remembers its result.
@@ -41,10 +42,11 @@ impl Prober {
         }
     }
 
-    /// Returns whether the tunnel can be opened, now or within the last [`RESULT_AGE`].
+    /// Returns whether the tunnel can be opened, now or when last tried, at most [`RESULT_AGE`]
+    /// ago.
     pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
         let _permit = SlotPermit::take(&self.waiting, MAX_WAITING)
-            .ok_or("a probe is under way, and others wait for it already")?;
+            .ok_or("too many requests wait for the probe that is running")?;
         let mut last = lock(&self.last);
         if let Some((when, result)) = &*last {
             if when.elapsed() < RESULT_AGE {
@@ -57,7 +59,7 @@ impl Prober {
     }
 }
 
-/// Opens the tunnel, without a word in the log and without a change of a proxy's health.
+/// Opens the tunnel. Writes no log line and doesn't change the health of a proxy.
 fn open_tunnel(open: PathOpener, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
     let timeouts = Timeouts {
         connect: timeouts.connect.min(MAX_TIMEOUT),

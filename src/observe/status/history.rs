@@ -14,7 +14,7 @@ pub(super) const STEP: Duration = Duration::from_secs(2);
 /// Number of steps that are kept: ten minutes.
 const STEPS: usize = 300;
 
-/// The last [`STEPS`] intervals, the latest last.
+/// The last [`STEPS`] intervals, with the latest at the end.
 pub(super) struct History {
     samples: Mutex<Samples>,
 }
@@ -29,7 +29,7 @@ struct Samples {
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) lasted: Duration,
-    /// Clients that were connected at its end.
+    /// Number of connected clients at the end of the interval.
     pub(super) clients: u64,
     pub(super) carried: Traffic,
     pub(super) opening: Histogram,

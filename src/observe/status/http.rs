@@ -1,8 +1,9 @@
-//! The HTTP/1.1 server of `--status`: one GET or HEAD per connection, each on a thread of its own.
+//! The HTTP/1.1 server of `--status`: one GET or HEAD per connection, and one thread per
+//! connection.
 //!
-//! The number of threads is bounded. While all of them are taken, further connections wait in the
-//! kernel's queue; they don't wait long, because a client that sends no request is disconnected,
-//! and sooner while many are connected.
+//! The number of threads is bounded. While all of them are busy, further connections wait in the
+//! kernel's queue. They don't wait long: the server disconnects a client that sends no request, and
+//! waits for less time while many clients are connected.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -21,10 +22,10 @@ const MAX_THREADS: usize = 16;
 /// Time that a client gets to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same while more than half of the threads are taken.
+/// The same while more than half of the threads are busy.
 const CROWDED_REQUEST_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Time that a client then gets to take the response.
+/// Time that a client then gets to receive the response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a request's head, in bytes.
@@ -33,9 +34,12 @@ const MAX_REQUEST: usize = 8 * 1024;
 /// Pause before the next accept() when the process or the machine is out of resources.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// A client that still sends would be reset by close(), which can destroy the response on its way:
-/// for this time, and for so many bytes, what it sends is read.
+/// Time for which the server reads and drops what a client sends after the response. close() would
+/// reset the connection of a client that still sends, and a reset can destroy the response on its
+/// way.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// Maximum number of bytes that it reads and drops.
 const LINGER_BYTES: u64 = 64 * 1024;
 
 /// Accepts and serves connections; never returns.
@@ -79,7 +83,7 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
     }
 }
 
-/// Reports the slot of a thread as free when it is dropped, also by a panic.
+/// Reports the slot of a thread as free when it is dropped, also in a panic.
 struct ThreadEnding(usize, Sender<usize>);
 
 impl Drop for ThreadEnding {
@@ -97,9 +101,9 @@ fn serve_one(socket: TcpStream, request_timeout: Duration, status: &Status) -> i
             let response = status.respond(&request, &head);
             response.encode(request.method != "HEAD")
         }
-        Err(_) => StatusResponse::text(400, "this is no HTTP request").encode(true),
+        Err(_) => StatusResponse::text(400, "not an HTTP request").encode(true),
     };
-    // Set only now: a probe may have taken seconds.
+    // The time starts only now, since a probe can take seconds.
     stream.limit(RESPONSE_TIMEOUT);
     stream.write_all(&response)?;
     socket.shutdown(Shutdown::Write)?;
@@ -135,7 +139,7 @@ impl Status {
         }
         let (host, target) = host_and_target(request);
         if self.is_local && !names_this_machine(host) {
-            return StatusResponse::text(403, "ask for it by its address, or as localhost");
+            return StatusResponse::text(403, "use an IP address or localhost as the host name");
         }
         let mut parts = target.splitn(2, '?');
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
@@ -153,13 +157,13 @@ impl Status {
                 json::page(&self.registry, &self.history),
             ),
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
-                StatusResponse::text(403, "a page of another site can't ask for a probe")
+                StatusResponse::text(403, "a page of another site can't start a probe")
             }
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) => self.probe(),
             ("/healthz", _) => StatusResponse::text(200, "ok"),
             _ => StatusResponse::text(
                 404,
-                "there are / and /status.json, /metrics, /healthz and /healthz/probe",
+                "not found; the paths are /, /status.json, /metrics, /healthz and /healthz/probe",
             ),
         }
     }
@@ -168,7 +172,7 @@ impl Status {
         let snapshot = self.registry.snapshot();
         let tunnel = match snapshot.first_tunnel() {
             Some(tunnel) => tunnel,
-            // Not 503: without a tunnel no probe can succeed, and nothing is wrong.
+            // Not 503: without a tunnel there is nothing to probe, which isn't a failure.
             None => return StatusResponse::text(404, "there is no tunnel to probe"),
         };
         match self.prober.probe(tunnel, &snapshot.timeouts) {
@@ -178,8 +182,8 @@ impl Status {
     }
 }
 
-/// Returns the host that a request names, and its target: the host of a target in absolute form takes
-/// the place of the field `Host` (RFC 9112 §3.2.2).
+/// Returns the host and the target of a request. The host of a target in absolute form replaces the
+/// field `Host` (RFC 9112 §3.2.2).
 fn host_and_target(request: &ConnectHead) -> (Option<&str>, &str) {
     const SCHEME: &str = "http://";
     let target = &request.target[..];
@@ -193,9 +197,9 @@ fn host_and_target(request: &ConnectHead) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a browser marks the request as another site's. Such a page can't read the response, but
-/// could make ptunnel connect to the proxy. A page of another port counts, though Fetch calls it the
-/// same site.
+/// Whether the browser marks the request as sent by a page of another site. Such a page can't read
+/// the response, but could make ptunnel connect to the proxy. A page on another port counts as
+/// another site, although the Fetch standard calls it the same site.
 fn is_cross_site(head: &[u8], host: Option<&str>) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
     let mut request = httparse::Request::new(&mut fields);
@@ -218,8 +222,9 @@ fn is_cross_site(head: &[u8], host: Option<&str>) -> bool {
     request.headers.iter().any(is_foreign)
 }
 
-/// Whether the host of a request that came over loopback is this machine. A page elsewhere can let its
-/// own name resolve to this machine, to read the responses through a browser here (DNS rebinding).
+/// Whether the host of a request to a loopback address is an address or `localhost`. A page of
+/// another site can make its own name resolve to this machine, to read the responses through a
+/// browser on this machine (DNS rebinding).
 fn names_this_machine(host: Option<&str>) -> bool {
     let host = match host {
         Some(host) => host.trim(),
@@ -259,7 +264,7 @@ impl StatusResponse {
         }
     }
 
-    /// Returns the response's bytes; without the body, as the response to HEAD.
+    /// Returns the response's bytes; without the body for the response to HEAD.
     fn encode(&self, with_body: bool) -> Vec<u8> {
         let text = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}\

@@ -1,4 +1,5 @@
-//! `/status.json`: the numbers as one JSON object, with the last ten minutes; the page shows them.
+//! `/status.json`: all numbers as one JSON object, with their history of ten minutes. The page
+//! shows it.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -74,9 +75,9 @@ fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
 
 /// Returns the overall state:
 ///
-/// - `failing` if the last client of every listener that had clients got no tunnel;
-/// - `degraded` if that is so for some of them, a proxy is down, or clients failed within the last
-///   minute;
+/// - `failing` if the last client got no tunnel on every open listener that had clients;
+/// - `degraded` if that applies to some of these listeners, a proxy is down, or clients failed
+///   within the last minute;
 /// - `unused` before the first client;
 /// - `serving` otherwise.
 fn state(snapshot: &Snapshot, steps: &[Interval]) -> &'static str {
@@ -130,11 +131,12 @@ fn listener(listener: &ListenerEntry) -> String {
 fn failure(failure: LastFailure) -> String {
     let mut object = Object::default();
     object.member("time", seconds(failure.when));
+    object.member("cause", Quoted(failure.cause.label()));
     object.member("text", Quoted(&failure.text));
     object.end()
 }
 
-/// The member `proxy` is null for a direct tunnel.
+/// Returns a tunnel as JSON. The member `proxy` is null if the tunnel is direct.
 fn tunnel((listener, tunnel): &(&ListenerEntry, Arc<LiveTunnel>)) -> String {
     let proxies: Vec<String> = tunnel.via.proxies().map(ToString::to_string).collect();
     let proxy = Some(proxies.join(" via ")).filter(|_| !proxies.is_empty());
@@ -162,7 +164,7 @@ fn proxy((name, health): &(String, ProxyHealth)) -> String {
     object.end()
 }
 
-/// Returns one list per number, the latest last.
+/// Returns one list per number, with the latest value last.
 fn timeline(steps: &[Interval]) -> String {
     let per_second = |count: u64, step: &Interval| {
         let lasted = step.lasted.as_secs_f64();
@@ -195,7 +197,7 @@ fn seconds(time: SystemTime) -> f64 {
     (since.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Displays as the value, or as `null`.
+/// Displays as the value, or as `null` without one.
 struct Maybe<T>(Option<T>);
 
 impl<T: Display> Display for Maybe<T> {

@@ -1,4 +1,4 @@
-//! `/metrics`: the numbers in Prometheus's text format, named by its conventions.
+//! `/metrics`: the numbers in Prometheus's text format, with names that follow its conventions.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -22,7 +22,7 @@ pub(super) fn page(registry: &Registry) -> String {
     let (proxies, are_listed) = (snapshot.proxies(), snapshot.are_listed());
     let mut text = MetricsText(String::with_capacity(8 * 1024));
 
-    text.head("ptunnel_build_info", "gauge", "Which ptunnel this is.");
+    text.head("ptunnel_build_info", "gauge", "The version of ptunnel.");
     let version = format!("version=\"{}\"", escaped(env!("CARGO_PKG_VERSION")));
     text.sample("ptunnel_build_info", &version, 1);
 
@@ -35,20 +35,20 @@ pub(super) fn page(registry: &Registry) -> String {
     of_listeners(
         "ptunnel_clients",
         "gauge",
-        "Clients that are connected now, with a tunnel or waiting for one.",
+        "Connected clients, including those whose tunnel isn't open yet.",
         &|totals| totals.clients,
     );
     of_listeners(
         "ptunnel_clients_left_total",
         "counter",
-        "Clients that left before their tunnel was open.",
+        "Clients that disconnected before their tunnel was open.",
         &|totals| totals.left,
     );
 
     text.head(
         "ptunnel_carried_bytes_total",
         "counter",
-        "Bytes carried to their end, from clients (upload) and to them (download).",
+        "Bytes delivered, from clients (upload) and to clients (download).",
     );
     for (labels, totals) in &listeners {
         let traffic = totals.carried;
@@ -61,7 +61,7 @@ pub(super) fn page(registry: &Registry) -> String {
     text.head(
         "ptunnel_tunnel_open_seconds",
         "histogram",
-        "From a client's arrival to its open tunnel.",
+        "Time from a client's connection to its open tunnel.",
     );
     for (labels, totals) in &listeners {
         let bucket = "ptunnel_tunnel_open_seconds_bucket";
@@ -78,7 +78,7 @@ pub(super) fn page(registry: &Registry) -> String {
     text.head(
         "ptunnel_tunnels_ended_total",
         "counter",
-        "Tunnels that ended: closed by both sides, or cut by a broken side, or by silence.",
+        "Tunnels that ended: closed by both sides, broken by one side, or idle for too long.",
     );
     for (labels, totals) in &listeners {
         for (end, count) in ENDS.iter().zip(&totals.ends) {
@@ -90,7 +90,7 @@ pub(super) fn page(registry: &Registry) -> String {
     text.head(
         "ptunnel_tunnels_failed_total",
         "counter",
-        "Clients that got no tunnel, by what went wrong.",
+        "Clients that got no tunnel, by cause.",
     );
     for (labels, totals) in &listeners {
         for ((_, label), count) in Cause::LABELS.iter().zip(&totals.failures) {
@@ -103,7 +103,7 @@ pub(super) fn page(registry: &Registry) -> String {
     text.head(
         name,
         "counter",
-        "Connections from addresses that aren't in --allow-from.",
+        "Connections that were closed because the client isn't in --allow-from.",
     );
     text.line(format_args!("{} {}", name, registry.turned_away.count()));
 
@@ -121,31 +121,31 @@ pub(super) fn page(registry: &Registry) -> String {
     of_proxies(
         "ptunnel_proxy_in_use",
         "gauge",
-        "Whether it is this proxy of the list that new tunnels go through.",
+        "1 if new tunnels go through this proxy.",
         &|health| health.is_in_use as u64,
     );
     of_proxies(
         "ptunnel_proxy_down",
         "gauge",
-        "Whether the proxy failed and hasn't answered since.",
+        "1 if the proxy failed and hasn't replied since.",
         &|health| health.is_down as u64,
     );
     of_proxies(
         "ptunnel_proxy_avoided",
         "gauge",
-        "Whether the proxy failed in the last 30 seconds and isn't asked first.",
+        "1 if the proxy failed in the last 30 seconds and isn't tried first.",
         &|health| health.is_avoided as u64,
     );
     of_proxies(
         "ptunnel_proxy_answers_total",
         "counter",
-        "Requests that the proxy answered, be it with a refusal.",
+        "Requests that the proxy replied to, including refusals.",
         &|health| health.answers,
     );
     of_proxies(
         "ptunnel_proxy_failures_total",
         "counter",
-        "Attempts to use the proxy that failed.",
+        "Failed attempts to use the proxy.",
         &|health| health.failures,
     );
     text.process(registry);
@@ -173,7 +173,7 @@ impl MetricsText {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
-        // Writing to a String does not fail.
+        // Writing to a String doesn't fail.
         let _ = writeln!(self.0, "{}", line);
     }
 
@@ -184,17 +184,17 @@ impl MetricsText {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let name = "process_start_time_seconds";
-        self.head(name, "gauge", "Start of the process, in Unix time.");
+        self.head(name, "gauge", "Start time of the process in Unix time.");
         self.line(format_args!("{} {}", name, Decimal(started)));
         if let Some(bytes) = resident() {
             let name = "process_resident_memory_bytes";
-            self.head(name, "gauge", "Memory in use.");
+            self.head(name, "gauge", "Resident memory in bytes.");
             self.line(format_args!("{} {}", name, bytes));
         }
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
             let name = "process_open_fds";
-            self.head(name, "gauge", "Open descriptors.");
-            // The directory itself is open, too.
+            self.head(name, "gauge", "Number of open file descriptors.");
+            // Reading the directory takes a descriptor, which doesn't count.
             let count = open.count().saturating_sub(1);
             self.line(format_args!("{} {}", name, count));
         }
@@ -208,7 +208,7 @@ fn resident() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Escapes the value of a label, to be put between quotes.
+/// Escapes the value of a label, which is written between quotes.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     value.replace('\n', "\\n")

@@ -1,4 +1,4 @@
-//! The HTTP server of `--status`: a page for people, JSON, Prometheus metrics and a health check.
+//! The HTTP server of `--status`: an HTML page, JSON, Prometheus metrics and a health check.
 //!
 //! ```text
 //!   stats of the listeners ──▶ Registry ──┬──▶ metrics       /metrics
@@ -6,10 +6,11 @@
 //!                       History ◀─┘       └──▶ health_probe  /healthz
 //! ```
 //!
-//! Plain blocking code on a few threads of its own: no tunnel waits for a reader of the page, and
-//! every engine serves the same. Must not hold a future, nor a secret: a proxy is shown by its address,
-//! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it
-//! calls [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
+//! The server is blocking code on a few threads of its own, so no tunnel waits for its clients, and
+//! it is the same with every engine. It must not contain futures or secrets: it shows a proxy by
+//! its address and an error by its text in the log. Only [`listener`](crate::listener) uses it: it
+//! calls [`start`] at startup and publishes the next [`Snapshot`](registry::Snapshot) at each
+//! reload.
 
 mod deadline_stream;
 mod health_probe;
@@ -39,11 +40,12 @@ struct Status {
     history: History,
     page: StatusPage,
     prober: Prober,
-    /// Whether the server listens on loopback alone.
+    /// Whether the server listens on a loopback address.
     is_local: bool,
 }
 
-/// Starts the server's threads, which probe with `open`; returns the line that announces it.
+/// Starts the server's threads, which open probes with `open`. Returns the line that announces the
+/// server.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The page for people: HTML, style and script in one document, which fetches `/status.json` alone.
+//! The HTML page: markup, style and script in one document, which fetches only `/status.json`.
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
@@ -11,8 +11,8 @@ const FRAME: &str = include_str!("page.html");
 /// The page and its security policy.
 pub(super) struct StatusPage {
     pub(super) text: String,
-    /// Value of Content-Security-Policy: allows this style and this script, by their digests, and
-    /// requests to this server.
+    /// Value of the header Content-Security-Policy. Allows this style and this script, by their
+    /// digests, and requests to this server.
     pub(super) policy: String,
 }
 
@@ -52,6 +52,15 @@ fn digest(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Cause;
+
+    #[test]
+    fn every_cause_has_a_label_and_a_fix() {
+        for (_, label) in &Cause::LABELS {
+            let entry = format!("\n  {}: ['", label);
+            assert!(SCRIPT.contains(&entry), "{}", label);
+        }
+    }
 
     #[test]
     fn names_its_host() {
@@ -70,7 +79,7 @@ mod tests {
         assert!(!text.contains("{STYLE}") && !text.contains("{SCRIPT}"));
         for outside in &["http:", "https:", "src=", "@import", "url("] {
             let found = text.find(outside).map(|at| &text[at..]);
-            // A namespace is only a name; browsers don't fetch it.
+            // A namespace is a name, which browsers don't fetch.
             let is_name = found.map_or(false, |found| {
                 found.starts_with("http://www.w3.org/2000/svg")
             });

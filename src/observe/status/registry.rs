@@ -1,9 +1,9 @@
 //! The listeners and proxies that the status server shows.
 //!
-//! A reload publishes the next [`Snapshot`] as a whole. A listener is identified by its address and its
-//! destination: while these stay, its counters go on, whichever proxies it uses. A closed listener is
-//! shown while it has clients, and at least until the next reload, so that its last numbers can be
-//! scraped; after that they remain in the totals alone, which never decrease.
+//! A reload replaces the [`Snapshot`] as a whole. A listener is identified by its address and its
+//! destination: while these stay the same, it keeps its counters, whichever proxies it uses. A
+//! closed listener is shown while it has clients, and at least until the next reload, so that its
+//! last numbers can be scraped. After that they are part of the totals only, which never decrease.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::observe::turned_away::TurnedAway;
 use crate::os::mutex::lock;
 use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
-/// The state that the status server shows, across reloads.
+/// The state that the status server shows. It outlives reloads.
 #[derive(Debug)]
 pub(crate) struct Registry {
     /// Name of this machine, if known.
@@ -51,19 +51,19 @@ pub(crate) struct ListenerInfo {
     pub(crate) tunnel: Option<Tunnel>,
 }
 
-/// A listener, across all threads.
+/// A listener with the counters of all its threads.
 #[derive(Clone, Debug)]
 pub(super) struct ListenerEntry {
     pub(super) name: String,
     pub(super) info: ListenerInfo,
     pub(super) stats: Stats,
-    /// Whether it accepts clients; a closed one keeps those that it has.
+    /// Whether it accepts clients. A closed listener keeps the clients that it has.
     pub(super) is_open: bool,
 }
 
 impl ListenerEntry {
-    /// Whether the last client got no tunnel, for a reason that applies to the next one too. Where
-    /// clients choose their destinations, an unreachable destination is no such reason.
+    /// Whether the last client got no tunnel, for a reason that also applies to the next client. If
+    /// clients choose their destinations, an unreachable destination is not such a reason.
     pub(super) fn is_failing(&self) -> bool {
         match self.stats.last_outcome() {
             Some(LastOutcome::Failed) => true,
@@ -76,7 +76,7 @@ impl ListenerEntry {
 /// Builds the snapshot after a reload.
 pub(crate) struct SnapshotBuilder {
     snapshot: Snapshot,
-    /// Listeners of the previous snapshot that weren't added again so far.
+    /// Listeners of the previous snapshot that haven't been added again.
     previous: Vec<ListenerEntry>,
 }
 
@@ -169,7 +169,8 @@ impl Snapshot {
         all
     }
 
-    /// Returns the `most` oldest live tunnels, each with its listener, and the number of the others.
+    /// Returns the `most` oldest live tunnels, each with its listener, and the number of the
+    /// others.
     pub(super) fn oldest(&self, most: usize) -> (Vec<(&ListenerEntry, Arc<LiveTunnel>)>, usize) {
         let mut all = Vec::new();
         let mut others = 0;
@@ -184,7 +185,7 @@ impl Snapshot {
         (all, others)
     }
 
-    /// Returns the proxies in their order, with their counters since the start.
+    /// Returns the proxies in the configured order, with their counters since the start.
     pub(super) fn proxies(&self) -> Vec<(String, ProxyHealth)> {
         let proxies = self.selector.iter().flat_map(|selector| selector.health());
         proxies
@@ -199,7 +200,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// Whether the proxies are a list, in which each has its position.
+    /// Whether the proxies are a list, in which each proxy has a position.
     pub(super) fn are_listed(&self) -> bool {
         self.selector
             .as_ref()
@@ -312,8 +313,8 @@ mod tests {
         assert_eq!(proxies.collect::<Vec<String>>(), ["q:1"]);
     }
 
-    /// Each reload makes a selector without counters. A proxy that is gone isn't remembered: each reload
-    /// can bring others, for years.
+    /// Each reload creates a selector without counters. The counters of a removed proxy are
+    /// dropped, since reloads can add other proxies for years.
     #[test]
     fn a_proxy_keeps_its_counters_while_it_is_configured() {
         let registry = Registry::new(TurnedAway::default());
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(registry.snapshot().earlier.len(), 1);
     }
 
-    /// The tunnels of each listener alone are within the bound.
+    /// The tunnels of each single listener are within the bound.
     #[test]
     fn tunnels_of_all_listeners_are_shown_in_one_order_and_within_one_bound() {
         let registry = Registry::new(TurnedAway::default());
@@ -381,7 +382,7 @@ mod tests {
         assert_eq!(shown(&registry).0, ["l:1 a:1 0", "l:2 b:2 0"]);
     }
 
-    /// As those that systemd binds with `ReusePort=`; a metric must not appear twice.
+    /// E.g. sockets that systemd binds with `ReusePort=`. A metric must not appear twice.
     #[test]
     fn sockets_of_one_address_are_one_listener() {
         let registry = Registry::new(TurnedAway::default());

@@ -19,7 +19,7 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Accepts a line when the test reads it.
+/// A writer that accepts a line when the test reads it.
 struct Gate(SyncSender<String>);
 
 impl Write for Gate {
@@ -51,7 +51,7 @@ fn line(number: usize) -> String {
     format!("{:>99}\n", number)
 }
 
-/// Adds one line that the thread takes, as many as there is room for, and seven more.
+/// Adds one line that the thread takes, then as many as the queue holds, then seven more.
 fn overfill(queue: &LogQueue) -> usize {
     queue.push("first\n".into());
     while !lock(&queue.shared.state).lines.is_empty() {
@@ -77,7 +77,7 @@ fn lines_keep_their_order_and_lost_lines_are_counted_in_their_place() {
             assert_eq!(next_line(&lines), line(number));
         }
         assert_eq!(next_line(&lines), "8 lost\n");
-        // There is as much room as there was before.
+        // The queue has as much room as before.
         for number in 0..kept {
             queue.push(line(number));
         }
@@ -97,7 +97,7 @@ fn a_line_that_is_longer_than_the_queue_is_written() {
     });
 }
 
-/// Fails the first write with ENOSPC.
+/// A writer that fails the first write with ENOSPC.
 struct Disk {
     was_full: bool,
     gate: Gate,
@@ -185,7 +185,7 @@ fn a_flush_gives_up_without_a_reader() {
     });
 }
 
-/// Lines come one by one, each while the thread waits.
+/// Lines are written one by one, each while the flush waits.
 #[test]
 fn a_flush_returns_once_the_last_line_is_written() {
     in_time(|| {
@@ -215,7 +215,7 @@ fn a_flush_of_an_empty_queue_returns_at_once() {
     });
 }
 
-/// The system had no thread when they were added.
+/// No thread could be started when the lines were added.
 #[test]
 fn a_flush_starts_the_missing_thread() {
     in_time(|| {
@@ -228,7 +228,7 @@ fn a_flush_starts_the_missing_thread() {
     });
 }
 
-/// A second signal ends the program while its other threads go on.
+/// A second signal ends the program while its other threads continue to log.
 #[test]
 fn a_flush_ignores_lines_that_come_later() {
     in_time(|| {
