@@ -228,7 +228,7 @@ layers: ## check which folder of src/ uses which, that only src/engine/ names fu
 	.ci/layers
 	compat/ladder/lesson --check
 
-prose: ## check the words, the sentences and the headings of documents, and the words of doc comments in src/
+prose: ## check the words, the sentences and the headings of documents, and the words of doc comments
 	.ci/prose
 
 clippy: ## deny clippy's warnings

@@ -34,7 +34,7 @@ enum Command {
     Profile(Options),
     /// Every rig, one after the other, and one report for all.
     All(Options),
-    /// Judges earlier runs anew and writes their page anew, from the samples in their results.json.
+    /// Judges earlier runs again and writes their page again, from the samples in their results.json.
     Report {
         /// A rig's folder, or one with several of them.
         #[arg(required = true, value_name = "DIR")]

@@ -35,16 +35,20 @@ impl fmt::Display for Summary<'_> {
         }
         let mut blocks = config.allow_from.iter();
         if let Some(first) = blocks.next() {
-            write!(f, "would take clients from {}", first)?;
+            write!(f, "would accept clients from {}", first)?;
             blocks.try_for_each(|block| write!(f, ", {}", block))?;
-            writeln!(f, " alone")?;
+            writeln!(f, " only")?;
         }
         if let Some(status) = &config.status {
             let (bind, port) = (&status.bind, status.port);
-            writeln!(f, "would show how it goes on http://{}:{}/", bind, port)?;
+            writeln!(
+                f,
+                "would serve the status page on http://{}:{}/",
+                bind, port
+            )?;
         }
         if config.demo {
-            writeln!(f, "would show the demo")?;
+            writeln!(f, "would run the demo")?;
         }
         Ok(())
     }

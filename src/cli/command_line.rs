@@ -7,13 +7,15 @@ use clap::ErrorKind;
 
 use super::argv_scrub::SecretArgument;
 use super::check_config::Summary;
+use super::clap_parser::Question;
 use super::config_file::ConfigFile;
 use super::configure::configure;
 use super::env::Environment;
 use super::flags;
+use super::generate::{self, help};
 use super::options::{Options, EXAMPLE};
 use super::password::{prompting, MissingPassword, Prompt};
-use super::{clap_parser, generate, Command};
+use super::{clap_parser, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -119,19 +121,24 @@ where
     refuse_values_of_switches(&words)?;
     match clap_parser::parse(&words) {
         Ok(matches) => {
+            if let Some(question) = Question::of(&matches) {
+                return Ok(CommandLine::Print(answer(question)));
+            }
             let typed = Options::typed(&matches)?;
             typed.check_conflicts()?;
             typed.check_choices()?;
             let text = typed.value_of("generate").and_then(generate::generate);
             Ok(text.map_or_else(|| CommandLine::Run(typed), CommandLine::Print))
         }
-        Err(e) => match e.kind {
-            // clap has already printed the version, without the end of the line.
-            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => {
-                Ok(CommandLine::Print(e.message))
-            }
-            _ => Err(clap_error(&e)),
-        },
+        Err(e) => Err(clap_error(&e)),
+    }
+}
+
+fn answer(question: Question) -> String {
+    match question {
+        Question::ShortHelp => help::short(),
+        Question::Help => help::long(),
+        Question::Version => format!("ptunnel {}", env!("CARGO_PKG_VERSION")),
     }
 }
 
@@ -205,6 +212,9 @@ fn clap_error(e: &clap::Error) -> Error {
             None => format!("unknown option '{}'; {}", option, EXAMPLE),
         },
         (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, EXAMPLE),
+        (ErrorKind::UnexpectedMultipleUsage, [option]) => {
+            format!("--{} can be given only once; {}", option, EXAMPLE)
+        }
         _ => format!("{}; {}", text.trim_start_matches("error: "), EXAMPLE),
     };
     Error::usage(Escaped(text.as_bytes()).to_string())

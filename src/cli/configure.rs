@@ -251,8 +251,8 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
     let bind = bind.map_or_else(|| options.default_of("status").parse(), Ok)?;
     if !bind.is_loopback() {
         warnings.push(format!(
-            "--status {}: whoever can connect there sees which tunnels and proxies there are, and \
-             how they are used",
+            "--status {}: every host that can connect there can see the tunnels, the proxies and \
+             their use; bind it to 127.0.0.1 to prevent that",
             options.value_of("status").unwrap_or_default()
         ));
     }

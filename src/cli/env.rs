@@ -16,6 +16,12 @@ use std::process;
 use crate::config::{InheritedFd, NoProxy, ParseError, ProxyUrl, Secret};
 use crate::error::Error;
 
+/// The variables with the proxy; the first one that is set counts.
+pub(super) const PROXY: &[&str] = &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+
+/// The variables with the destinations that are reached without a proxy.
+pub(super) const NO_PROXY: &[&str] = &["no_proxy", "NO_PROXY"];
+
 /// One more than the number of sockets that ptunnel accepts.
 const MAX_INHERITED: RawFd = 10_000;
 
@@ -45,10 +51,7 @@ impl<'a> Environment<'a> {
     ///
     /// A usage error that names the variable, if the first one set has no valid proxy.
     pub fn proxy(&self) -> Result<Option<ProxyUrl>, Error> {
-        self.first(
-            &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
-            |text| with_version(text).parse(),
-        )
+        self.first(PROXY, |text| with_version(text).parse())
     }
 
     /// Returns the destinations that are reached without a proxy, and a warning about
@@ -58,9 +61,8 @@ impl<'a> Environment<'a> {
     ///
     /// A usage error that names the variable, if it isn't UTF-8.
     pub fn no_proxy(&self) -> Result<(NoProxy, Option<String>), Error> {
-        let names = &["no_proxy", "NO_PROXY"];
         let (list, warning) = self
-            .first(names, |text| Ok(NoProxy::lenient(text)))?
+            .first(NO_PROXY, |text| Ok(NoProxy::lenient(text)))?
             .unwrap_or_default();
         let warning = warning.map(|why| format!("no_proxy of the environment: {}", why));
         Ok((list, warning))

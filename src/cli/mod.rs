@@ -1,7 +1,7 @@
 //! The command line and the configuration file: from arguments to a [`Config`].
 //!
 //! Holds the flag table, the config file, the environment variables, passwords, generated texts
-//! (`--help`, man page, completions), and what `main` does around an engine. It is the only user of clap.
+//! (help, man page, reference, completions), and what `main` does around an engine. It is the only user of clap.
 //! It must not hold anything that polls or opens a network socket, or a value's own syntax, which
 //! is in `config`. `main` and the rungs of `compat/` use it; the library's other folders use it
 //! in tests only.

@@ -3,7 +3,6 @@
 //! Each value knows where it was given, so that an error names the line of the file or, for a
 //! typed value, nothing but the option.
 
-use std::fmt;
 use std::str::FromStr;
 
 use clap::ArgMatches;
@@ -121,10 +120,8 @@ impl Options {
                     other
                 };
                 let why = format!(
-                    "The argument '{}' cannot be used with '{}'; {}",
-                    Usage(other.flag),
-                    Usage(value.flag),
-                    EXAMPLE
+                    "--{} can't be combined with --{}; {}",
+                    other.flag.name, value.flag.name, EXAMPLE
                 );
                 return Err(self.at(last, Error::usage(why)));
             }
@@ -138,8 +135,10 @@ impl Options {
             let missing = value.flag.requires.and_then(flags::find);
             if let Some(missing) = missing.filter(|flag| !self.is_present(flag.name)) {
                 return Err(self.whole(Error::usage(format!(
-                    "missing beside what is given: {}; {}",
-                    Usage(missing),
+                    "--{} requires --{} {}; {}",
+                    value.flag.name,
+                    missing.name,
+                    missing.value.unwrap_or_default(),
                     EXAMPLE
                 ))));
             }
@@ -223,7 +222,7 @@ impl Options {
     ) -> Result<T, Error> {
         parse(value.text()).map_err(|e| {
             let flag = value.flag;
-            let example = flag.example.map(|text| format!("; e.g. {}", text));
+            let example = flag.valid.map(|text| format!("; e.g. {}", text));
             let why = format!("--{}: {}{}", flag.name, e, example.unwrap_or_default());
             self.at(value, Error::usage(why))
         })
@@ -262,21 +261,6 @@ impl Options {
         match &self.path {
             Some(path) => Error::usage(format!("{}: {}", Escaped(path.as_bytes()), e)),
             None => e,
-        }
-    }
-}
-
-/// Displays an option as clap does: `--proxy <PROXY>...`.
-struct Usage<'a>(&'a Flag);
-
-impl fmt::Display for Usage<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Usage(flag) = self;
-        write!(f, "--{}", flag.name)?;
-        match flag.value {
-            Some(value) if flag.is_repeated => write!(f, " <{}>...", value),
-            Some(value) => write!(f, " <{}>", value),
-            None => Ok(()),
         }
     }
 }

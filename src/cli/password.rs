@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use super::env::Environment;
 use super::file_permissions;
+use super::flags::PROXY_PASSWORD;
 use super::options::Options;
 use crate::config::{
     Credentials, Host, Login, Netrc, ProxyDefaults, ProxySpec, ProxyUrl, Secret, TlsSpec,
@@ -75,7 +76,7 @@ impl<'a> Passwords<'a> {
                 }
                 .map_err(|e| options.blame("password-file", e))?,
             ),
-            (None, None) => env.password("PTUNNEL_PASSWORD")?,
+            (None, None) => env.password(PROXY_PASSWORD)?,
         };
         let netrc = match options.value_of("proxy-netrc") {
             Some(path) => {
@@ -230,7 +231,7 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() || line.contains('\n') {
-        return Err(fail("it shall hold one line, the password".into()));
+        return Err(fail("it must contain one line, the password".into()));
     }
     Ok(Secret::new(line))
 }

@@ -95,7 +95,7 @@ pub(super) fn route(
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
-        let why = "SOCKS4 has no password, it is told the user alone";
+        let why = "SOCKS4 has no password, only a user";
         warnings.extend(options.unused(&["password", "password-file"], why));
         let in_login = options.values("user").find_map(SecretArgument::of);
         warnings.extend(in_login.map(|_| format!("the password in --user is of no use: {}", why)));
@@ -149,9 +149,9 @@ fn no_proxy_given(env: &Environment<'_>, is_needed_by_via: bool) -> Error {
         ""
     };
     let otherwise = if is_needed_by_via {
-        "--via is for those behind it"
+        "--via names only further proxies"
     } else {
-        "--direct-fallback does without"
+        "or connect directly with --direct-fallback"
     };
     Error::usage(format!(
         "no proxy: give -p proxy.example:3128 or set https_proxy{}; {}",

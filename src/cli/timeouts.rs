@@ -36,7 +36,7 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
 }
 
 /// Parses seconds. Fractions are allowed; a positive time is at least a millisecond, as 0 has a
-/// meaning of its own.
+/// separate meaning.
 fn seconds(text: &str) -> Result<Duration, ParseError> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => {

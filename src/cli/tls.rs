@@ -76,7 +76,7 @@ fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
 fn exposed(path: &str) -> Option<String> {
     let remedy = file_permissions::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(
-        "others can read the key in '{}'; {} keeps it from them",
+        "others can read the key in '{}': {}",
         Escaped(path.as_bytes()),
         remedy
     ))

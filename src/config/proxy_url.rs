@@ -128,7 +128,7 @@ impl ProxyUrl {
         let login = user_info.map(read_login).transpose()?;
         let has_password = |login: &Login| login.password.is_some();
         if !protocol.has_password() && login.as_ref().map_or(false, has_password) {
-            return Err("SOCKS4 has no password, it is told the user alone: leave it out".into());
+            return Err("SOCKS4 has no password, only a user: leave the password out".into());
         }
         Ok(ProxyUrl {
             protocol,

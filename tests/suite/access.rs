@@ -167,6 +167,6 @@ fn check_config_shows_the_accepted_addresses() {
         .run();
     finished.expect_code(0);
     let told = finished.text();
-    let line = "would take clients from 10.0.0.0/8, ::1/128 alone";
+    let line = "would accept clients from 10.0.0.0/8, ::1/128 only";
     assert!(told.lines().any(|l| l == line), "{}", told);
 }

@@ -399,7 +399,7 @@ fn a_chain_without_a_first_proxy_is_refused() {
         .run();
     finished.expect_code(2);
     assert!(
-        finished.stderr.contains("--via is for those behind it"),
+        finished.stderr.contains("--via names only further proxies"),
         "{}",
         finished.stderr
     );

@@ -203,7 +203,7 @@ fn the_command_line_overrides_the_file() {
         // Any other error is fine here: it isn't about the combination.
         let is_right = finished.code() == 0 || finished.stderr.contains("/nonexistent");
         assert!(
-            is_right && !finished.stderr.contains("cannot be used"),
+            is_right && !finished.stderr.contains("can't be combined"),
             "{}",
             finished.stderr
         );
@@ -258,7 +258,7 @@ fn errors_have_their_line() {
         ),
         (
             "threads = [1]",
-            "FILE:3: 'threads' takes a string or a number, not a list; e.g. threads = \"N\"",
+            "FILE:3: 'threads' takes a string or a number, not a list; e.g. threads = 4",
         ),
         (
             "check-config = true",
@@ -277,7 +277,7 @@ fn errors_have_their_line() {
             "serve-proxy = '*:1'",
             "FILE:3: --serve-proxy *:1 would be a proxy for everybody",
         ),
-        ("ipv4 = true\nipv6 = true", "FILE:4: The argument '--ipv"),
+        ("ipv4 = true\nipv6 = true", "FILE:4: --ipv"),
         ("stdio = 'a:1'", "FILE: -W carries stdin and stdout"),
         (
             "proxy = {host = 'a'}",

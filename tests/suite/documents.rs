@@ -16,6 +16,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/comparison.md",
     "docs/guide.md",
     "docs/operating.md",
+    "docs/reference.md",
     "docs/security.md",
 ];
 

@@ -1,4 +1,7 @@
-//! The man page and the completions, checked with the programs that read them.
+//! The man page and the completions, checked with the programs that read them, and the option
+//! reference.
+
+use std::fs;
 
 use crate::support::{parts, Ptunnel, TempDir};
 
@@ -30,7 +33,31 @@ fn shell(program: &str, args: &[&str], script: &str, file: &str) -> String {
 }
 
 #[test]
-fn the_manual_page_is_whole_and_without_a_fault() {
+fn docs_reference_md_is_what_the_program_prints() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference.md");
+    let page = fs::read_to_string(path).expect("docs/reference.md");
+    let is_same = page == generated("reference");
+    assert!(
+        is_same,
+        "run: ptunnel --generate reference >docs/reference.md"
+    );
+}
+
+/// Returns formatted text without the backspaces with which bold and italics are printed.
+fn plain(output: Vec<u8>) -> String {
+    let mut plain = String::new();
+    for c in String::from_utf8(output).expect("text").chars() {
+        if c == '\u{8}' {
+            plain.pop();
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+#[test]
+fn the_manual_page_is_complete_and_without_errors() {
     let folder = TempDir::new();
     let text = generated("man");
     let file = folder.file("ptunnel.1", &text);
@@ -44,30 +71,32 @@ fn the_manual_page_is_whole_and_without_a_fault() {
         let is_silent = output.stdout.is_empty() && output.stderr.is_empty();
         assert!(is_silent, "{}: {}", program, said);
     }
-    let shown = parts::run("mandoc", &["-Tutf8", "-Owidth=100", &file]);
-    let shown = String::from_utf8(shown).expect("text");
-    // mandoc prints bold as a character, a backspace and the character again.
-    let mut plain = String::new();
-    for c in shown.chars() {
-        if c == '\u{8}' {
-            plain.pop();
-        } else {
-            plain.push(c);
-        }
+    // As man does on a terminal of 80 columns.
+    let by_groff = parts::run(
+        "groff",
+        &["-man", "-Tutf8", "-P-cbou", "-rLL=78n", "-rLT=78n", &file],
+    );
+    let by_mandoc = parts::run("mandoc", &["-Tutf8", "-Owidth=78", &file]);
+    let (by_groff, plain) = (plain(by_groff), plain(by_mandoc));
+    for line in by_groff.lines().chain(plain.lines()) {
+        assert!(line.chars().count() <= 80, "{}", line);
     }
     for words in &[
         "ptunnel - carries",
         "-p, --proxy PROXY ...",
         "-4, --ipv4",
-        "EXIT CODES",
+        "EXIT STATUS",
         "CONFIGURATION FILE",
         "tunnels = [\"8993:imap.example.org:993\"]",
         "FILES",
-        "/etc/ptunnel/ptunnel.toml   What",
+        "/etc/ptunnel/ptunnel.toml",
         "SIGNALS",
         "SIGHUP",
         "PTUNNEL_PASSWORD",
-        "[BIND:]PORT:HOST:HOSTPORT",
+        "PATH:HOST:HOSTPORT",
+        "Configuration file: connect-timeout = 5",
+        "Requires: --proxy-cert",
+        "Conflicts with: --ipv6",
     ] {
         assert!(plain.contains(words), "{:?} is not in {}", words, plain);
     }

@@ -1092,7 +1092,7 @@ fn it_listens_on_loopback_by_default() {
         .args(&["--status", "*:0"])
         .more_lines(1)
         .start();
-    program.says(&["warning: --status *:0: whoever can connect there"]);
+    program.says(&["warning: --status *:0: every host that can connect there"]);
     let port = program.status().port();
     let by_name = format!(
         "GET /healthz HTTP/1.1\r\nHost: gateway.example:{}\r\n\r\n",
@@ -1155,7 +1155,7 @@ fn a_file_can_enable_it_and_stdio_ignores_it() {
         .run();
     assert!(checked
         .text()
-        .contains("would show how it goes on http://127.0.0.1:0/"));
+        .contains("would serve the status page on http://127.0.0.1:0/"));
 }
 
 /// It serves requests while the last tunnels end, and stops with them.

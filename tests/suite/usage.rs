@@ -465,7 +465,7 @@ fn the_message_names_the_fault() {
         ),
         (
             &["--proxy-key", "k", "1:a.example:2"],
-            "missing beside what is given: --proxy-cert <FILE>",
+            "--proxy-key requires --proxy-cert FILE",
         ),
     ] {
         let finished = Ptunnel::new().args(proxy).args(args).run();

@@ -22,7 +22,7 @@ pub fn scratch() -> Scratch {
 
 /// What a socket knows beside its bytes.
 pub trait Stream: Read + Write {
-    /// After a short read: whether nothing is left, so that the next event will tell of more.
+    /// After a short read: whether nothing is left, so that the next event will report more.
     fn is_drained(&mut self) -> bool;
 }
 

@@ -59,7 +59,7 @@ async fn serve(script: Script) -> io::Result<Script> {
     }
 }
 
-/// Nobody needs to be woken: whoever would block is polled again at once.
+/// Needs no wake-up: a task that would block is polled again at once.
 fn poll_to_the_end<P>(mut future: Pin<P>) -> <P::Target as Future>::Output
 where
     P: DerefMut,
@@ -111,7 +111,7 @@ impl AsyncWrite for Scripted {
     }
 }
 
-/// Not ready at first, then the number; whoever is asked to says so to its waker.
+/// Not ready at first, then the number; wakes its waker when asked to.
 struct Leaf {
     number: u64,
     was_polled: bool,

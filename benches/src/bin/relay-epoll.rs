@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// One socket of a tunnel, with what the edges told about it.
+/// One socket of a tunnel, with what the edges reported about it.
 struct End {
     fd: OwnedFd,
     readable: bool,

@@ -25,7 +25,7 @@ use crate::stop::Stop;
 const RECEIVE: usize = 64 * 1024;
 /// The most that a run may take.
 const LONGEST_RUN: Duration = Duration::from_secs(180);
-/// Latencies that the histogram tells apart, in nanoseconds; a longer one counts as the longest.
+/// Latencies that the histogram distinguishes, in nanoseconds; a longer one counts as the longest.
 const LONGEST_LATENCY: u64 = 100_000_000_000;
 
 /// What a run measured.

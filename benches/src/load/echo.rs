@@ -33,7 +33,7 @@ impl Echo {
         }
     }
 
-    /// Through a relay to the rig's own server, which must be told to echo.
+    /// Through a relay to the rig's own server, which echoes on a command.
     pub fn through_relay(size: usize) -> Echo {
         Echo {
             greeting: Command::Echo.encode().to_vec(),

@@ -1,6 +1,6 @@
 //! The load that a relay carries, and the server behind it.
 //!
-//! The load runs in the rig's process, the server in a child of its own; both sit on the core that the relay doesn't
+//! The load runs in the rig's process, the server in a separate child; both sit on the core that the relay doesn't
 //! use. One server speaks one small protocol ([`wire`]), so that every figure needs one relay with one target.
 //!
 //! Small messages go through one [`driver`] at a [`pace`]; [`echo`] and [`gets`] say what is sent and check what comes.

@@ -1,6 +1,6 @@
 //! The server behind the relays, a child process of the rig.
 //!
-//! One epoll thread accepts, reads commands and echoes; a transfer has a thread of its own, which hands the connection
+//! One epoll thread accepts, reads commands and echoes; a transfer has its own thread, which hands the connection
 //! back when it is done. It ends with its standard input, so it never outlives the rig.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -28,7 +28,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one on a port of its own, so that no sample meets the closing connections of another.
+    /// Starts one on its own port, so that no sample meets the closing connections of another.
     pub fn start(first: bool) -> io::Result<Server> {
         // This very program, though cargo may have put another in its place since.
         let mut program = Program::new("/proc/self/exe");

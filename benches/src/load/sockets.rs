@@ -11,7 +11,7 @@ use rustix::net::{bind, connect, socket_with, AddressFamily, SocketFlags, Socket
 
 /// How long a byte may take before the run counts as failed.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
-/// Source addresses 127.0.0.2 …: each has a range of ephemeral ports of its own.
+/// Source addresses 127.0.0.2 …: each has its own range of ephemeral ports.
 const SOURCES: usize = 32;
 
 /// A blocking client; `nth` chooses its source address.

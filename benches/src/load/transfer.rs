@@ -8,7 +8,7 @@ use std::thread;
 use super::pattern::Pattern;
 use super::wire::{Command, Verdict, VERDICT};
 
-/// Moves `down` bytes to us and `up` bytes to the server, at the same time when both are wanted.
+/// Moves `down` bytes to the load and `up` bytes to the server, at the same time when both are wanted.
 ///
 /// # Errors
 /// A byte that differs, an early end, or a stall of the socket's time limit.

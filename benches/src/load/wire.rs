@@ -3,8 +3,8 @@
 //! A connection is a sequence of commands of [`COMMAND`] bytes. After `Echo` the server sends back whatever comes,
 //! until the end of file. After `Reply` it sends back that many bytes and closes. After `Transfer` it sends `down` bytes
 //! of the pattern while it takes `up` bytes of it, then a verdict of [`VERDICT`] bytes on what it took; then it awaits
-//! the next command. What begins as a reply by HTTP is the first message of a generator that knows no commands: it is
-//! echoed too, and so is all that comes behind it.
+//! the next command. What begins as an HTTP reply is the first message of a generator without commands: it is echoed too,
+//! and so is everything behind it.
 
 pub const COMMAND: usize = 24;
 pub const VERDICT: usize = 16;

@@ -1,4 +1,4 @@
-//! wrk, a generator that is not ours: what it says about a server.
+//! wrk, another load generator, and its report about a server.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the plaintext servers that are our own work share: how a request is read and a reply is written.
+//! What the plaintext servers written for this comparison share: how a request is read and a reply is written.
 //!
 //! httparse reads, as it does in May's minihttp and in hyper. A reply is put together field by field for each request;
 //! only the text of the date is kept, for a second at most. Legacy packages include this file by its path, so that all
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 const FIELDS: usize = 16;
 /// The length of an HTTP date, RFC 9110 §5.6.7.
 const DATE: usize = 29;
-/// More than a reply of ours ever takes.
+/// More than a reply of these servers ever takes.
 const ROOM: usize = 256;
 
 /// What a request asks for.

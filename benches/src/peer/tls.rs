@@ -8,7 +8,7 @@ use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
 
 use super::serving::Serving;
 
-/// The one cipher of all servers and of the load, so that nobody is compared with another's.
+/// The one cipher of all servers and of the load, so that no two servers use different ones.
 pub const CIPHER: &str = "TLS_AES_128_GCM_SHA256";
 
 /// An acceptor with the certificate of the command line.

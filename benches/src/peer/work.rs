@@ -18,7 +18,7 @@ const PIECE: usize = 32;
 /// The most that one write takes.
 const ROOM: usize = 64;
 
-/// A message in a buffer of its own. As a slice it is the part that is to be read or written next.
+/// A message in its own buffer. As a slice it is the part that is to be read or written next.
 #[derive(Debug)]
 pub struct Message {
     bytes: Vec<u8>,

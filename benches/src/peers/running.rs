@@ -19,7 +19,7 @@ use crate::tools::machine::{pin, pin_to, raise_descriptors, Cores};
 
 /// callgrind makes a start fifty times longer.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// What a peer is told that it may use: two for each of 10,000 tunnels, and some.
+/// The limit that a peer is given: two for each of 10,000 tunnels, and some.
 const DESCRIPTORS: u64 = 21_000;
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 /// A port is chosen before the peer binds it, so another process may be quicker, though seldom twice.
@@ -247,7 +247,7 @@ fn spawn_on(command: &mut Command, cores: Option<Cores>, threads: usize) -> io::
     child
 }
 
-/// A port that was free a moment ago on every address: some peers can't be told an address and listen on all.
+/// A port that was free a moment ago on every address: some peers take no address and listen on all.
 fn free_port() -> io::Result<SocketAddr> {
     let everywhere = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     Ok((Ipv4Addr::LOCALHOST, everywhere.local_addr()?.port()).into())

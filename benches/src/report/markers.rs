@@ -1,8 +1,8 @@
-//! Generated parts of a page: what stands between two comments that name it.
+//! Generated parts of a page: the text between two comments that name it.
 
 use std::io;
 
-/// The page with `body` between `<!-- begin: rigs NAME -->` and `<!-- end: rigs NAME -->`, each on a line of its own.
+/// The page with `body` between `<!-- begin: rigs NAME -->` and `<!-- end: rigs NAME -->`, each on a separate line.
 ///
 /// # Errors
 ///

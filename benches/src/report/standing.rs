@@ -1,4 +1,4 @@
-//! How a peer stands to another: whether their ratio differs from 1 by more than one peer differs from itself.
+//! How a peer compares to another: whether their ratio differs from 1 by more than one peer differs from itself.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::stats::Spread;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// The ratio is better than 1 for what stands above the line.
+    /// The ratio is better than 1 for the figure above the line.
     Better,
     Worse,
     /// The interval contains 1.

@@ -18,9 +18,9 @@ pub enum Bound {
 /// What the subject's figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
-    /// A limit of its own, in the figure's unit.
+    /// A separate limit, in the figure's unit.
     Itself,
-    /// A limit for this peer's figure, whoever the subject is.
+    /// A limit for this peer's figure, whatever the subject is.
     LimitOf(&'static str),
     /// The same figure of one peer.
     Peer(&'static str),
@@ -32,7 +32,7 @@ pub enum Against {
     EachOfSameSteps,
     /// Of each rival that splices.
     EachThatSplices,
-    /// The first one's figure is held against the second's, whoever the subject is.
+    /// The first one's figure is held against the second's, whatever the subject is.
     Pair(&'static str, &'static str),
     /// The figure of this peer is held against the subject's.
     OfTheSubject(&'static str),

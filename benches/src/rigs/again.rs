@@ -1,4 +1,4 @@
-//! Judges runs anew from the samples in their folders, and writes their page anew: after a change of a target, of the
+//! Judges runs again from the samples in their folders, and writes their page again: after a change of a target, of the
 //! statistics or of the page, or with several runs on one page. The samples stay as they are.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Figures that are taken twice, the second time by a generator that is not ours, and whether both agree.
+//! Figures that are taken twice, the second time by another load generator, and whether both agree.
 
 use crate::report::Results;
 

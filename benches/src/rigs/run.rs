@@ -227,7 +227,7 @@ fn left_out(rig: &Rig, groups: &[Group], all: &[Spec], specs: &[Spec]) -> LeftOu
     }
 }
 
-/// A target that names nobody would never be judged.
+/// A target that names no peer would never be judged.
 fn knows_its_rivals(rig: &Rig, all: &[Spec]) -> io::Result<()> {
     let is_there = |name: &str| all.iter().any(|spec| spec.name == name);
     for target in rig.targets {

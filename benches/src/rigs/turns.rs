@@ -1,4 +1,4 @@
-//! The order in which peers take turns: drawn anew for each round, from a seed that the results record.
+//! The order in which peers take turns: drawn again for each round, from a seed that the results record.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -35,7 +35,7 @@ impl Turns {
     }
 }
 
-/// A seed that nobody chose.
+/// A random seed.
 pub fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     // Short enough to be typed, and for readers of JSON that know only floating point.

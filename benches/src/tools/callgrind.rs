@@ -1,6 +1,6 @@
 //! The files that callgrind writes: instructions by function.
 //!
-//! Format: "Callgrind Format Specification" of the Valgrind manual. What a function spends itself stands on the cost
+//! Format: "Callgrind Format Specification" of the Valgrind manual. What a function spends itself is on the cost
 //! lines below its `fn=`; the line after `calls=` is what its callee spent, and is left out of it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ pub type Costs = BTreeMap<String, u64>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     pub costs: Costs,
-    /// How often each function was called, by whomever.
+    /// How often each function was called, by any caller.
     pub calls: Costs,
 }
 

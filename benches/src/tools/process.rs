@@ -150,7 +150,7 @@ pub fn tree(root: u32) -> Vec<u32> {
     all
 }
 
-/// Whether it ignores SIGCHLD: then nobody awaits its children, and their times are lost as they end.
+/// Whether it ignores SIGCHLD: then no process awaits its children, and their times are lost as they end.
 pub fn forgets_children(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     ignored(&status).is_some_and(|signals| signals & (1 << (SIGCHLD - 1)) != 0)
@@ -295,7 +295,7 @@ mod tests {
         io::stdin().read_line(&mut String::new()).unwrap();
     }
 
-    /// In a process of its own: the other tests of this one use CPU time too.
+    /// In a separate process: the other tests of this one use CPU time too.
     #[test]
     fn threads_that_have_ended_are_counted() {
         let part = "tools::process::tests::a_thread_that_spins_and_ends";

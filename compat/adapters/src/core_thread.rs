@@ -1,4 +1,4 @@
-//! A tokio-core `Core` on a thread of its own, beside tokio 1.
+//! A tokio-core `Core` on its own thread, beside tokio 1.
 //!
 //! For the part of a program that stays on tokio-core while its `main` is on tokio 1 already: the
 //! two reactors cannot share a thread, since each wants to be the one that sleeps.
@@ -214,7 +214,7 @@ impl CoreThread {
     /// # Panics
     ///
     /// When it is awaited in a call of this very Core, which it would wait for. The call resolves to
-    /// that panic, and the Core ends after its last call. What cannot be told: a call that waits for
+    /// that panic, and the Core ends after its last call. What isn't detected: a call that waits for
     /// a task elsewhere that awaits this. Both then wait for ever.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl fmt::Debug for CoreThread {
     }
 }
 
-/// Turns the Core until the last lease is gone, or until it is told to stop; then drops it.
+/// Turns the Core until the last lease is gone, or until it is asked to stop; then drops it.
 fn turn(mut core: Core, leases: mpsc::UnboundedReceiver<()>, stopped: oneshot::Receiver<()>) {
     let drained = leases.for_each(|()| Ok(()));
     let stopped = stopped

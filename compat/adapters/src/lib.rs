@@ -58,8 +58,8 @@
 //!
 //! # Versions
 //!
-//! Built and tested with tokio-core 0.1.12 and tokio-io 0.1.5, the last pair with a reactor of its
-//! own, and with 0.1.18 and 0.1.13, the last of all.
+//! Built and tested with tokio-core 0.1.12 and tokio-io 0.1.5, the last pair with its own reactor,
+//! and with 0.1.18 and 0.1.13, the last of all.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 #![warn(missing_docs)]

@@ -117,7 +117,7 @@
 //! | something is spawned on a `Local` that was dropped | [`Gone`](crate::spawn::Gone) from `try_spawn`; `spawn` drops it, as tokio-core's does | `once_the_local_is_gone_spawn_is_silent_and_try_spawn_is_not` |
 //! | a tokio 1 stream in an [`io::AsIo01`](crate::io::AsIo01) returns `WouldBlock` as an error | an `io::Error` | `would_block_as_an_error_is_an_error` |
 //!
-//! # What no message tells
+//! # What no message reports
 //!
 //! | misuse | what happens |
 //! |---|---|

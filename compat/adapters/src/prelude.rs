@@ -78,7 +78,7 @@ impl<S: Sink01> Sink01Ext for S {}
 
 /// [`As01::pin`] as a method of std futures.
 pub trait StdFutureExt: TryFuture + Sized {
-    /// Makes a 0.1 future of this one, in a box of its own. [`As01::new`] saves the box for a future
+    /// Makes a 0.1 future of this one, in a box. [`As01::new`] saves the box for a future
     /// that is `Unpin`.
     fn into_01(self) -> As01<Pin<Box<Self>>> {
         As01::pin(self)
@@ -89,7 +89,7 @@ impl<F: TryFuture> StdFutureExt for F {}
 
 /// [`As01::pin`] as a method of std streams.
 pub trait StdStreamExt: TryStream + Sized {
-    /// Makes a 0.1 stream of this one, in a box of its own. [`As01::new`] saves the box for a stream
+    /// Makes a 0.1 stream of this one, in a box. [`As01::new`] saves the box for a stream
     /// that is `Unpin`.
     fn into_01_stream(self) -> As01<Pin<Box<Self>>> {
         As01::pin(self)

@@ -1,7 +1,7 @@
 //! tokio-core's `Timeout` and `Interval`, on tokio 1's clock.
 //!
-//! Same constructors, same items, same instants. In the place of the Core's handle stands whatever
-//! knows a tokio 1 runtime ([`OnRuntime`]): a [`spawn::Handle`](crate::spawn::Handle), tokio's own
+//! Same constructors, same items, same instants. Instead of the Core's handle they take anything
+//! that knows a tokio 1 runtime ([`OnRuntime`]): a [`spawn::Handle`](crate::spawn::Handle), tokio's own
 //! `Handle`, or [`Current`] for code that has none to pass. They differ from `tokio::time` where
 //! tokio-core did:
 //!
@@ -22,7 +22,7 @@
 //! thread, but fire only while their runtime runs. The end of the runtime wakes one that still
 //! waits, and it fails with an `io::Error` that says what to do, now and at every later poll. So
 //! does one that is polled for the first time only then, but tokio's panic message is printed too:
-//! nothing else tells, and a panic that is caught has been printed. (Under `panic = "abort"` that
+//! nothing else shows the runtime's end, and a panic that is caught has been printed. (Under `panic = "abort"` that
 //! one ends the process.)
 //!
 //! tokio-core's own timers know nothing of a paused clock:

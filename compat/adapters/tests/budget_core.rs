@@ -114,7 +114,7 @@ fn so_do_on_handle_and_on_remote_std() {
     }
 }
 
-/// Code that knows no `Context`, in a future that was woken through the 0.1 task.
+/// Code without a `Context`, in a future that was woken through the 0.1 task.
 #[test]
 fn a_notified_0_1_task_polls_the_async_code_in_it() {
     watched(|| {

@@ -32,7 +32,7 @@ fn core() -> CoreThread {
     CoreThread::new("a core").unwrap()
 }
 
-/// Tells when it is dropped, and on which thread.
+/// Sends the name of its thread when it is dropped.
 struct Dropped(mpsc::Sender<Option<String>>);
 
 impl Drop for Dropped {

@@ -58,7 +58,7 @@ fn allocations(f: impl FnOnce()) -> u64 {
 type Std = Pin<Box<dyn Stream<Item = Result<(), ()>>>>;
 type Old = Box<dyn Stream01<Item = (), Error = ()>>;
 
-/// The bottom of a chain: always ready, or registering anew at each poll and never ready.
+/// The bottom of a chain: always ready, or registering again at each poll and never ready.
 #[derive(Clone, Copy, PartialEq)]
 enum Leaf {
     Ready,

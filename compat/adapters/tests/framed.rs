@@ -84,7 +84,7 @@ fn what_cannot_be_decoded_does_not_end_the_stream() {
     });
 }
 
-/// The network says no to the first message; it is not lost unseen.
+/// The network refuses the first message; it is not lost silently.
 #[test]
 fn a_message_that_could_not_be_sent_stays_and_goes_first() {
     watched(|| {

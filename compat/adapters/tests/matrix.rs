@@ -341,7 +341,7 @@ fn the_readme_names_tests_that_exist() {
     }
 }
 
-/// What no compiler refuses is shown by a test, or no message tells it.
+/// What no compiler refuses is shown by a test, or no message reports it.
 #[test]
 fn the_list_of_misuse_names_tests_that_exist() {
     let list = include_str!("../src/misuse.rs");

@@ -123,7 +123,7 @@ fn listeners_and_datagrams_that_are_always_ready_spend_the_budget() {
         }
     });
 
-    /// How often `call` succeeds until it would block, in one poll of a task of its own.
+    /// How often `call` succeeds until it would block, in one poll of a separate task.
     async fn in_one_poll(mut call: impl FnMut() -> io::Result<()> + Send + 'static) -> usize {
         let counted = futures01::future::poll_fn(move || {
             let ready = (0..WAITING).take_while(|_| !would_block(call())).count();

@@ -165,7 +165,7 @@ fn runtimes() -> [Runtime; 2] {
         .map(|mut builder| builder.worker_threads(1).enable_time().build().unwrap())
 }
 
-/// How many panics of this thread `f` has told the panic hook, which prints them.
+/// How many panics of this thread in `f` reach the panic hook, which prints them.
 fn panics_told(f: impl FnOnce()) -> usize {
     thread_local!(static TOLD: Cell<usize> = const { Cell::new(0) });
     static COUNT: Once = Once::new();

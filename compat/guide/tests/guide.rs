@@ -311,12 +311,12 @@ type Numbered<'a> = (usize, &'a str);
 /// A fenced block of code.
 struct Block<'a> {
     language: &'a str,
-    /// Where its fence stands.
+    /// The line of its fence.
     begins: usize,
     lines: Vec<Numbered<'a>>,
 }
 
-/// What stands between the blocks, and the blocks.
+/// The text between the blocks, and the blocks.
 fn take_apart(text: &str) -> (Vec<Numbered<'_>>, Vec<Block<'_>>) {
     let (mut prose, mut blocks) = (Vec::new(), Vec::<Block>::new());
     let mut inside = false;
@@ -409,15 +409,15 @@ impl Side {
 #[derive(Default)]
 struct Taken<'a> {
     lines: Vec<Numbered<'a>>,
-    /// Whether it has shown one, so that they are known to have stood behind it.
+    /// Whether it has shown one, so that they are known to have been after it.
     behind_one: bool,
 }
 
 impl Taken<'_> {
-    /// So short a line, a brace say, may well stand there for another reason.
+    /// A line as short as this, e.g. a brace, can be there for another reason.
     const SHORT: usize = 12;
 
-    /// Fails if one of them stands in the passage that they were taken from.
+    /// Fails if one of them is in the passage that they were taken from.
     fn from(&mut self, passage: &[String], path: &str) -> Result<(), String> {
         for (number, line) in self.lines.drain(..) {
             let taken = line[1..].trim();
@@ -436,7 +436,7 @@ impl Taken<'_> {
     }
 }
 
-/// Whether the lines that a diff takes away stand in the one file and no longer in the other, those
+/// Whether the lines that a diff takes away are in the one file and no longer in the other, those
 /// that it adds in the other, and the rest in both: in this order, and whatever their indentation.
 fn check(diff: &Block<'_>, read: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
     let mut lines = diff.lines.iter();

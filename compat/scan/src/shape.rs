@@ -139,7 +139,7 @@ impl Shapes {
         self.imports.iter().any(|&(from, to)| from <= at && at < to)
     }
 
-    /// Whether what stands there has the shape. [`Shape::Pair`] is not a matter of one place.
+    /// Whether the code there has the shape. [`Shape::Pair`] is not a matter of one place.
     pub fn has(&self, at: Position, shape: Shape) -> bool {
         let found = self.at.get(&at).map_or(&[][..], Vec::as_slice);
         match shape {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use support::{command, git, package, snapshot, stderr};
 
-/// A package in a repository of its own, everything committed.
+/// A package in its own repository, everything committed.
 fn repository(name: &str, dependencies: &str, source: &str) -> PathBuf {
     let folder = package(name, dependencies, source);
     fs::write(folder.join(".gitignore"), "Cargo.lock\n").unwrap();

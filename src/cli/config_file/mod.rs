@@ -115,20 +115,19 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
         match flags::all().find(|flag| flag.keys().any(|it| it == key)) {
             Some(flag) => {
                 let read = of_item(flag, line, value, text).map_err(|found| {
-                    let (expected, example) = expected(flag, &key);
                     let why = format!(
                         "'{}' takes {}, not {}; e.g. {}",
-                        key, expected, found, example
+                        key,
+                        expected(flag),
+                        found,
+                        flag.toml_of(&key)
                     );
                     (line, why)
                 })?;
                 values.extend(read);
             }
             None if flags::find(&key).is_some() => {
-                let why = format!(
-                    "'{}' is for the command line; it can't stand in a file",
-                    key
-                );
+                let why = format!("'{}' is for the command line; remove it from the file", key);
                 return Err((line, why));
             }
             None => return Err((line, unknown(&key))),
@@ -145,7 +144,7 @@ fn unknown(key: &str) -> String {
     alike.sort_unstable();
     let hint = match alike.first() {
         Some(name) => format!("did you mean '{}'?", name),
-        None => "options have their long names here, and tunnels stand in 'tunnels'".to_string(),
+        None => "options have their long names here, and tunnels are in 'tunnels'".to_string(),
     };
     format!("no option '{}': {}", Escaped(key.as_bytes()), hint)
 }
@@ -197,19 +196,13 @@ fn of_item(
     }
 }
 
-/// Returns the kind of value that an option takes, and an example.
-fn expected(flag: &Flag, key: &str) -> (&'static str, String) {
-    match (flag.value, flag.is_repeated) {
-        (Some(value), true) => (
-            "a string or a list of strings",
-            format!("{} = [\"{}\"]", key, value),
-        ),
-        (Some(value), false) => ("a string or a number", format!("{} = \"{}\"", key, value)),
-        (None, true) => (
-            "true, false or a whole number from 0 to 255",
-            format!("{} = 2", key),
-        ),
-        (None, false) => ("true or false", format!("{} = true", key)),
+/// Returns the kind of value that an option takes.
+fn expected(flag: &Flag) -> &'static str {
+    match (flag.value.is_some(), flag.is_repeated) {
+        (true, true) => "a string or a list of strings",
+        (true, false) => "a string or a number",
+        (false, true) => "true, false or a whole number from 0 to 255",
+        (false, false) => "true or false",
     }
 }
 

@@ -1,152 +1,138 @@
-//! Flags about listeners, timeouts, resources and the services beside the tunnels.
+//! Flags about tunnels and the listeners of clients.
 
-use std::time::Duration;
+use super::{Flag, PasswordPart, DYNAMIC_PASSWORD, LOOPBACK};
 
-use super::{Flag, PasswordPart, DYNAMIC_PASSWORD, SERVE_PASSWORD};
-use crate::config::{Keepalive, Splice, Timeouts};
-
-/// The address of listeners without one.
-const LOOPBACK: &str = "127.0.0.1";
-
-/// Default of --half-close-delay with -W: longer than most proxies and servers take to send the next
-/// byte of a reply.
-const STDIO_HALF_CLOSE_DELAY: Duration = Duration::from_secs(5);
+pub(super) const TUNNEL: Flag = Flag::option(
+    "tunnel",
+    "TUNNEL",
+    "Connect each client of PORT to HOST:HOSTPORT through the proxy",
+)
+.repeated()
+.variables(&["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
+.described(
+    "Port 0 picks a free port. ptunnel prints a line with the address of each listener. IPv6 \
+     addresses are written in brackets: `[::1]:8022:[2001:db8::1]:22`. Every host that can reach \
+     the listener can use the tunnel, unless `--allow-from` restricts the clients.\n\n\
+     PATH contains a `/`, no colon and at most 107 bytes. ptunnel creates the socket with mode \
+     600: only its owner can connect. It replaces the socket of a program that has ended, and \
+     removes its own socket when it ends.\n\n\
+     NAME is the `FileDescriptorName=` of a socket that systemd has bound, or its number, from 3. \
+     Sockets with the same name serve the same tunnel.\n\n\
+     With `tls://`, ptunnel speaks TLS 1.2 or 1.3 to the destination, for programs that can't. The \
+     proxy can't read the data. Servers that expect STARTTLS aren't supported.",
+)
+.example("ptunnel -p proxy.example:3128 8993:imap.example.org:993");
 
 pub(super) const LISTENERS: &[Flag] = &[
     Flag::option(
-        "listen",
-        "ADDR",
-        "Where tunnels without BIND listen [default: {}]",
+        "forward",
+        "TUNNEL",
+        "Add a tunnel, like the TUNNEL argument",
     )
-    .default(LOOPBACK)
-    .short("l"),
-    Flag::option(
-        "allow-from",
-        "CIDR",
-        "Clients that listeners take: addresses or blocks of them [default: {}]",
-    )
-    .default("all")
-    .repeated(),
-    Flag::option(
-        "dynamic",
-        "[BIND:]PORT",
-        "Listen for SOCKS and HTTP, to any destination; also PATH, fd:NAME",
-    )
-    .short("D")
+    .short("L")
     .repeated()
-    .replaced_by(&["stdio"]),
-    Flag::option(
-        "dynamic-user",
-        "USER[:PASSWORD]",
-        "Whom these listeners serve [default: {}]",
+    .other_key("tunnels")
+    .replaced_by(&["tunnel", "stdio"])
+    .described(
+        "The option has the same form as the argument, and as `ssh -L`. In the configuration file, \
+         the list `tunnels` contains the tunnels. Tunnels on the command line replace all tunnels \
+         of the file.\n\n\
+         Tunnels can't be combined with `--stdio`, except with `--test`.",
     )
-    .default("all")
-    .requires("dynamic")
-    .password(PasswordPart::Login, DYNAMIC_PASSWORD)
-    .replaced_by(&["stdio"]),
+    .example("ptunnel -p proxy.example:3128 -L 8993:imap.example.org:993"),
     Flag::option(
         "stdio",
         "HOST:PORT",
-        "Stdin and stdout are the client; also -W HOST PORT, -W tls://HOST:PORT",
+        "Connect stdin and stdout to HOST:PORT (for ssh)",
     )
     .short("W")
     .split()
-    .replaced_by(&["tunnel", "forward", "dynamic", "serve-proxy"]),
-];
-
-pub(super) const TIMEOUTS: &[Flag] = &[
-    Flag::option(
-        "connect-timeout",
-        "SECONDS",
-        "For connecting to each proxy [default: {}]",
+    .replaced_by(&["tunnel", "forward", "dynamic", "serve-proxy"])
+    .described(
+        "ptunnel opens one tunnel; standard input and output are its client. To use it with ssh: \
+         `ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org`. The \
+         destination can also be two words, as in `-W %h %p`, which works for IPv6 addresses, too. \
+         `tls://HOST:PORT` makes ptunnel speak TLS to the destination.\n\n\
+         The exit code is 3 if the proxy refused, 4 if it requires other credentials, and 1 if the \
+         network failed or the tunnel was cut. SIGINT is ignored, because Ctrl-C belongs to the \
+         session. SIGTERM ends the tunnel at once.\n\n\
+         In inetd, or in a systemd socket unit with `Accept=yes`, add `--log-to syslog`: otherwise \
+         the client can receive log lines. The option can't be combined with tunnels, `--dynamic` \
+         or `--serve-proxy`, except with `--test`. On the command line, it replaces those of the \
+         configuration file.",
     )
-    .default_time(Some(Timeouts::DEFAULT.connect))
-    .short("w"),
+    .example("ptunnel -p proxy.example:3128 -W example.org:22"),
     Flag::option(
-        "handshake-timeout",
-        "SECONDS",
-        "For the proxy's reply [default: {}]",
+        "dynamic",
+        "[BIND:]PORT",
+        "Listen for SOCKS and HTTP clients on this port",
     )
-    .default_time(Some(Timeouts::DEFAULT.handshake)),
-    Flag::option(
-        "idle-timeout",
-        "SECONDS",
-        "For a tunnel in which nothing moves [default: {}, never]",
-    )
-    .default_time(Timeouts::DEFAULT.idle),
-    Flag::option(
-        "linger-timeout",
-        "SECONDS",
-        "For a half-closed tunnel in which nothing moves [default: {}]; 0 is never",
-    )
-    .default_time(Timeouts::DEFAULT.linger),
-    Flag::option(
-        "half-close-delay",
-        "SECONDS",
-        "Hold the client's end back until the server has ended or was silent for this time; \
-         never: until it has ended [default: {}, with -W {}]",
-    )
-    .default_time(Timeouts::DEFAULT.half_close_delay)
-    .default_with_stdio(STDIO_HALF_CLOSE_DELAY)
-    .suggesting(&["never"]),
-    Flag::option(
-        "drain-timeout",
-        "SECONDS",
-        "For live tunnels to end after a signal [default: {}]",
-    )
-    .default_time(Some(Timeouts::DEFAULT.drain)),
-    Flag::option(
-        "tcp-keepalive",
-        "SECONDS",
-        "Time without traffic after which TCP asks whether the peer is still there; 0: never \
-         [default: {}]",
-    )
-    .default_time(Some(Keepalive::DEFAULT.time))
-    .example("60"),
-];
-
-pub(super) const RESOURCES: &[Flag] = &[
-    Flag::option("max-connections", "N", "Clients at once; further ones wait").example("100"),
-    Flag::switch("multithreaded", "One thread per core")
-        .short("m")
-        .replaced_by(&["threads"]),
-    Flag::option("threads", "N", "So many threads [default: {}]")
-        .default("1")
-        .example("4")
-        .replaced_by(&["multithreaded"]),
-    Flag::option(
-        "splice",
-        "WHEN",
-        "Whether bulk is spliced: auto, never, always [default: {}]",
-    )
-    .default(Splice::NAMES[0])
-    .one_of(Splice::NAMES),
-];
-
-pub(super) const SERVICES: &[Flag] = &[
-    Flag::option("serve-proxy", "[BIND:]PORT", "Be a CONNECT proxy, too").replaced_by(&["stdio"]),
-    Flag::option(
-        "serve-user",
-        "USER[:PASSWORD]",
-        "Whom the embedded proxy serves",
-    )
-    .requires("serve-proxy")
-    .password(PasswordPart::Login, SERVE_PASSWORD)
-    .replaced_by(&["stdio"]),
-    Flag::option(
-        "serve-allow",
-        "HOST[:PORT]",
-        "Destinations that it allows [default: {}]",
-    )
-    .default("all")
+    .short("D")
     .repeated()
-    .requires("serve-proxy")
-    .replaced_by(&["stdio"]),
-    Flag::option(
-        "status",
-        "[HOST:]PORT",
-        "Show how it goes, as a page and to Prometheus [HOST: {}]",
+    .replaced_by(&["stdio"])
+    .variables(&["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
+    .described(
+        "Each client names its destination, as with `ssh -D`. ptunnel opens it like a tunnel: \
+         through the proxies, with their credentials, or directly if `--no-proxy` covers it. One \
+         port accepts SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and requests for `http://` URLs. PATH \
+         and `fd:NAME` are possible, too, as in a tunnel.\n\n\
+         An address beyond loopback requires `--allow-from` or `--dynamic-user`. Clients of such a \
+         listener can't directly reach this machine, its link-local addresses or the metadata \
+         addresses of clouds, even if `--no-proxy` covers them. On loopback, every user of this \
+         machine can connect.\n\n\
+         The option can't be combined with `--stdio`, except with `--test`.",
     )
-    .default(LOOPBACK)
-    .conflicts(&["stdio"]),
+    .example("ptunnel -p proxy.example:3128 -D 1080"),
+    Flag::option(
+        "dynamic-user",
+        "USER[:PASSWORD]",
+        "Require this username on --dynamic listeners",
+    )
+    .default_words("none required")
+    .requires("dynamic")
+    .password(PasswordPart::Login, DYNAMIC_PASSWORD)
+    .variables(&[DYNAMIC_PASSWORD])
+    .replaced_by(&["stdio"])
+    .described(
+        "SOCKS5 clients send the user and the password as in RFC 1929, HTTP clients as Basic \
+         credentials. SOCKS4 has no password: its clients are rejected. The user applies to every \
+         `--dynamic` listener. The credentials travel unencrypted, and the proxy doesn't receive \
+         them.\n\n\
+         Give only the user and set the password in `PTUNNEL_DYNAMIC_PASSWORD`: other users can \
+         read the command line. Both can also be in the configuration file. SOCKS5 allows 255 \
+         bytes each.",
+    )
+    .example("ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann"),
+    Flag::option("listen", "ADDR", "Listen address of tunnels without BIND")
+        .default(LOOPBACK)
+        .short("l")
+        .described(
+            "ADDR is an address, a name, `localhost` (127.0.0.1 only), or `*` for all interfaces, \
+             IPv4 and IPv6. It also applies to `--dynamic` and `--serve-proxy` without BIND. Every \
+             host that can reach a listener can use it. ptunnel warns at the start about tunnels \
+             that are open to other hosts; `--allow-from` restricts the clients.",
+        )
+        .example(
+            "ptunnel -p proxy.example:3128 --listen '*' --allow-from 10.1.0.0/16 \
+             15432:db.example.org:5432",
+        ),
+    Flag::option(
+        "allow-from",
+        "CIDR",
+        "Accept only clients from these addresses",
+    )
+    .default_words("all addresses")
+    .repeated()
+    .described(
+        "CIDR is an address or a block, or a list of them separated by commas. A block is written \
+         with its first address: `10.1.0.0/16`. The option applies to every listener, including \
+         those of `--dynamic` and `--serve-proxy`, but not to Unix sockets.\n\n\
+         ptunnel closes other connections at once. They don't count for `--max-connections`. A \
+         warning names each address once a minute, for 256 addresses at most. The option doesn't \
+         replace the password of the server: the network may not stop forged addresses.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 --listen '*' --allow-from 10.1.0.0/16,::1 \
+         15432:db.example.org:5432",
+    ),
 ];

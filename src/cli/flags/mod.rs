@@ -1,15 +1,21 @@
-//! The flag table: one entry per flag and option, in the order of the help, with the help's texts.
+//! The flag table: one entry per flag and option, in the order of the help, with all its texts.
 //!
-//! clap's parser, the config file, the manual page and the completions are made from it, and the
-//! rules that compare options or hide passwords read it. It must not hold a value's syntax (`config`) or
-//! what an option does. Only `cli` uses it.
+//! clap's parser, the config file, the help, the manual page, the reference and the completions are
+//! made from it, and the rules that compare options or hide passwords read it. It must not hold a
+//! value's syntax (`config`) or what an option does. Only `cli` uses it.
 
+mod authentication;
+mod example;
+mod limits;
 mod listeners;
 mod program;
 mod proxies;
+mod services;
+mod tls;
 
-use std::fmt;
 use std::time::Duration;
+
+pub(super) use self::example::words;
 
 /// A flag, or an option with a value.
 #[derive(Clone, Copy, Debug)]
@@ -41,29 +47,50 @@ pub(super) struct Flag {
     other_key: Option<&'static str>,
     /// The password in the value, and what to use instead where other users can see the value.
     pub(super) password: Option<(PasswordPart, &'static str)>,
-    /// What holds without the option: a value, or words where no value means the same.
+    /// The environment variables that replace or complete the value.
+    pub(super) variables: &'static [&'static str],
     default: Option<DefaultValue>,
+    /// The part of the value that the default is for, if it isn't the whole.
+    default_part: Option<&'static str>,
     /// The default beside `--stdio`, if that has its own.
     stdio_default: Option<DefaultValue>,
     /// A valid value for errors, where those of its type come without one.
-    pub(super) example: Option<&'static str>,
-    /// The help, with `{}` for each default.
-    help: &'static str,
+    pub(super) valid: Option<&'static str>,
+    /// The help in one line, without a full stop.
+    pub(super) help: &'static str,
+    /// What the help leaves out, in paragraphs that an empty line separates. Code is in backticks.
+    pub(super) description: &'static str,
+    /// A command with the option and a valid value.
+    pub(super) example: &'static str,
 }
 
-/// A default as it would be typed.
+/// What holds without the option.
 #[derive(Clone, Copy, Debug)]
 enum DefaultValue {
+    /// A value as it would be typed.
     Text(&'static str),
+    /// Words, where no value means the same.
+    Words(&'static str),
     /// Seconds; `None` is 0, which stands for no limit.
     Time(Option<Duration>),
 }
 
-impl fmt::Display for DefaultValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl DefaultValue {
+    /// Returns the default as it would be typed, or nothing.
+    fn typed(self) -> String {
         match self {
-            DefaultValue::Text(text) => f.write_str(text),
-            DefaultValue::Time(time) => time.map_or(0, |time| time.as_secs()).fmt(f),
+            DefaultValue::Text(text) => text.to_string(),
+            DefaultValue::Words(_) => String::new(),
+            DefaultValue::Time(time) => time.map_or(0, |time| time.as_secs()).to_string(),
+        }
+    }
+
+    /// Returns the default for readers.
+    fn shown(self) -> String {
+        match self {
+            DefaultValue::Words(words) => words.to_string(),
+            DefaultValue::Time(None) => "0, no limit".to_string(),
+            _ => self.typed(),
         }
     }
 }
@@ -109,10 +136,14 @@ impl Flag {
             is_in_file: true,
             other_key: None,
             password: None,
+            variables: &[],
             default: None,
+            default_part: None,
             stdio_default: None,
-            example: None,
+            valid: None,
             help,
+            description: "",
+            example: "",
         }
     }
 
@@ -138,28 +169,40 @@ impl Flag {
         typed_only() { is_in_file: false }
         other_key(key: &'static str) { other_key: Some(key) }
         password(part: PasswordPart, instead: &'static str) { password: Some((part, instead)) }
+        variables(names: &'static [&'static str]) { variables: names }
         default(text: &'static str) { default: Some(DefaultValue::Text(text)) }
-        /// Sets the default of an option that takes seconds, and their example.
+        default_words(words: &'static str) { default: Some(DefaultValue::Words(words)) }
+        /// Sets the default of a part of the value.
+        default_of(part: &'static str, text: &'static str) {
+            default: Some(DefaultValue::Text(text)), default_part: Some(part)
+        }
+        /// Sets the default of an option that takes seconds, and a valid value.
         default_time(time: Option<Duration>) {
-            default: Some(DefaultValue::Time(time)), example: Some("2.5")
+            default: Some(DefaultValue::Time(time)), valid: Some("2.5")
         }
         default_with_stdio(time: Duration) { stdio_default: Some(DefaultValue::Time(Some(time))) }
-        example(example: &'static str) { example: Some(example) }
+        valid(value: &'static str) { valid: Some(value) }
+        described(description: &'static str) { description: description }
+        example(example: &'static str) { example: example }
     }
 
-    /// Returns the help with the defaults.
-    pub(super) fn help(&self) -> String {
-        let defaults = self.default.iter().chain(&self.stdio_default);
-        defaults.fold(self.help.to_string(), |help, default| {
-            help.replacen("{}", &default.to_string(), 1)
-        })
+    /// Returns the default for readers; `None` if nothing is set without the option.
+    pub(super) fn shown_default(&self) -> Option<String> {
+        let mut text = self.default?.shown();
+        if let Some(part) = self.default_part {
+            text = format!("{} for {}", text, part);
+        }
+        if let Some(default) = self.stdio_default {
+            text = format!("{}; {} with --stdio", text, default.shown());
+        }
+        Some(text)
     }
 
     /// Returns the default as it would be typed; empty if there is none.
     pub(super) fn default_text(&self, has_stdio: bool) -> String {
         let special = self.stdio_default.filter(|_| has_stdio);
         let default = special.or(self.default);
-        default.map_or(String::new(), |default| default.to_string())
+        default.map_or(String::new(), DefaultValue::typed)
     }
 
     /// Returns the keys in the config file.
@@ -173,7 +216,19 @@ impl Flag {
         let short = self.short.map(|short| format!("-{}", short));
         short.into_iter().chain(Some(format!("--{}", self.name)))
     }
+
+    /// Returns the options that can't also be given, in the order of the help.
+    pub(super) fn excluded(&self) -> impl Iterator<Item = &'static Flag> + '_ {
+        all().filter(move |other| self.excludes(other) || other.excludes(self))
+    }
+
+    fn excludes(&self, other: &Flag) -> bool {
+        self.conflicts.contains(&other.name) || self.brings.contains(&other.name)
+    }
 }
+
+/// The environment variable with the password for proxies.
+pub(super) const PROXY_PASSWORD: &str = "PTUNNEL_PASSWORD";
 
 /// The environment variable with the password of `--dynamic-user`.
 pub(super) const DYNAMIC_PASSWORD: &str = "PTUNNEL_DYNAMIC_PASSWORD";
@@ -181,36 +236,40 @@ pub(super) const DYNAMIC_PASSWORD: &str = "PTUNNEL_DYNAMIC_PASSWORD";
 /// The environment variable with the password of `--serve-user`.
 pub(super) const SERVE_PASSWORD: &str = "PTUNNEL_SERVE_PASSWORD";
 
+/// The address of listeners without one.
+const LOOPBACK: &str = "127.0.0.1";
+
 /// Returns the flag with this name.
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     all().find(|flag| flag.name == name)
 }
 
 /// The values of `--generate`.
-pub(super) const GENERATED: &[&str] = &["man", "complete-bash", "complete-zsh", "complete-fish"];
+pub(super) const GENERATED: &[&str] = &[
+    "man",
+    "reference",
+    "complete-bash",
+    "complete-zsh",
+    "complete-fish",
+];
 
 /// The groups of flags, each with its heading, in the order of the help.
 pub(super) const GROUPS: &[(&str, &[Flag])] = &[
-    ("Tunnels and proxies", proxies::TUNNELS),
-    ("TLS", proxies::TLS),
-    ("Choice of proxy", proxies::SELECTION),
-    ("Authentication and requests", proxies::REQUESTS),
-    ("Listeners", listeners::LISTENERS),
-    ("Timeouts", listeners::TIMEOUTS),
-    ("Resources", listeners::RESOURCES),
-    ("Services", listeners::SERVICES),
-    ("Modes and configuration", program::MODES),
+    ("Tunnels and listeners", listeners::LISTENERS),
+    ("Proxies", proxies::PROXIES),
+    ("Proxy authentication", authentication::AUTHENTICATION),
+    ("TLS to proxies", tls::PROXIES),
+    ("TLS to destinations", tls::DESTINATIONS),
+    ("Timeouts", limits::TIMEOUTS),
+    ("Connections and threads", limits::RESOURCES),
+    ("HTTP proxy and status page", services::SERVICES),
+    ("Configuration and tests", program::MODES),
     ("Logging", program::LOGGING),
-    ("Information", program::INFORMATION),
+    ("Help", program::INFORMATION),
 ];
 
 /// The positional argument.
-pub(super) const TUNNEL: &Flag = &Flag::option(
-    "tunnel",
-    "TUNNEL",
-    "[BIND:]PORT:[tls://]HOST:HOSTPORT, with a PATH or fd:NAME for the port",
-)
-.repeated();
+pub(super) const TUNNEL: &Flag = &listeners::TUNNEL;
 
 /// Returns the flags in the order of the help; [`TUNNEL`] isn't one of them.
 pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
@@ -220,15 +279,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_default_has_a_place_in_the_help() {
-        for flag in all() {
-            let defaults = flag.default.iter().chain(&flag.stdio_default);
-            let holes = flag.help.matches("{}").count();
-            assert_eq!(defaults.count(), holes, "{}", flag.name);
-        }
-    }
+    use crate::cli::config_file::words_of_text;
 
     /// A misspelt name would never match.
     #[test]
@@ -240,5 +291,70 @@ mod tests {
                 assert!(find(name).is_some(), "{} of {:?}", name, flag);
             }
         }
+    }
+
+    #[test]
+    fn each_name_is_in_the_table_once() {
+        for flag in all() {
+            let same = all().filter(|other| other.name == flag.name);
+            assert_eq!(same.count(), 1, "{}", flag.name);
+            let short = flag.short.map_or(0, |short| {
+                all().filter(|other| other.short == Some(short)).count()
+            });
+            assert!(short <= 1, "-{}", flag.short.unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn each_option_has_all_its_texts() {
+        for flag in all().chain(Some(TUNNEL)) {
+            let (name, help) = (flag.name, flag.help);
+            let is_line = help.starts_with(|c: char| c.is_alphanumeric()) && !help.contains('\n');
+            assert!(is_line && !help.ends_with('.'), "{}: {}", name, help);
+            for paragraph in flag.description.split("\n\n") {
+                assert!(paragraph.ends_with('.'), "{}: '{}'", name, paragraph);
+                assert!(!paragraph.contains('\n'), "{}: '{}'", name, paragraph);
+                let quotes = paragraph.matches('`').count();
+                assert_eq!(quotes % 2, 0, "{}: '{}'", name, paragraph);
+            }
+            let given = words(flag.example);
+            assert!(given.contains(&"ptunnel"), "{}: '{}'", name, flag.example);
+            if name != TUNNEL.name {
+                let mut spellings = flag.spellings();
+                let has_option = spellings.any(|spelling| given.contains(&&spelling[..]));
+                assert!(has_option, "{}: '{}'", name, flag.example);
+                assert_eq!(flag.sample().is_some(), flag.value.is_some(), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_toml_line_sets_its_option() {
+        for flag in all() {
+            let line = match flag.toml() {
+                Some(line) => line,
+                None => {
+                    assert!(!flag.is_in_file, "{}", flag.name);
+                    continue;
+                }
+            };
+            let words = words_of_text(&line).unwrap();
+            let option = match flag.sample() {
+                Some(value) => format!("--{}={}", flag.name, value),
+                None => format!("--{}", flag.name),
+            };
+            assert_eq!(words, [(1, option)]);
+        }
+    }
+
+    #[test]
+    fn conflicts_are_mutual() {
+        let excluded = |name: &str| -> Vec<&str> {
+            let flag = find(name).unwrap();
+            flag.excluded().map(|other| other.name).collect()
+        };
+        assert_eq!(excluded("ipv4"), ["ipv6"]);
+        assert_eq!(excluded("ipv6"), ["ipv4"]);
+        assert_eq!(excluded("pac"), ["proxy", "demo"]);
     }
 }

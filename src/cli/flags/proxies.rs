@@ -1,138 +1,144 @@
-//! Flags about tunnels, proxies and the requests to them.
+//! Flags about proxies and the requests to them.
 
+use super::authentication::PASSWORD_SOURCES;
 use super::{Flag, PasswordPart};
-use crate::config::{FailoverOn, Schemes};
+use crate::cli::env;
+use crate::config::FailoverOn;
 
-/// Where a proxy's password isn't seen.
-const PASSWORD_SOURCES: &str = "--password-file or PTUNNEL_PASSWORD";
-
-/// The password in a file is that of the user in the file.
-const PASSWORD_REPLACED_BY: &[&str] = &["user"];
-
-pub(super) const TUNNELS: &[Flag] = &[
-    Flag::option("forward", "TUNNEL", "The same as the positional form")
-        .short("L")
-        .repeated()
-        .other_key("tunnels")
-        .replaced_by(&["tunnel", "stdio"]),
+pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
         "proxy",
         "PROXY",
-        "host:port or SCHEME://[user[:password]@]host[:port], with http, https, socks5h, \
-         socks5, socks4a or socks4; several are tried in order",
+        "Proxy to connect through: HOST:PORT or a URL",
     )
     .short("p")
     .repeated()
-    .password(PasswordPart::Url, PASSWORD_SOURCES),
+    .default_words("from the environment")
+    .password(PasswordPart::Url, PASSWORD_SOURCES)
+    .variables(env::PROXY)
+    .described(
+        "PROXY is `HOST:PORT` or `SCHEME://[USER[:PASSWORD]@]HOST[:PORT]`. SCHEME is `http` (port \
+         80), `https` (TLS to the proxy, port 443), `socks5h` or `socks4a` (the proxy resolves the \
+         name of the destination, port 1080), or `socks5` or `socks4` (ptunnel resolves it, port \
+         1080). USER and PASSWORD are percent-encoded.\n\n\
+         Several proxies are tried in order for each new connection. ptunnel tries the next one if \
+         a proxy can't be reached, doesn't reply, or sends an invalid reply. A refusal is final, \
+         except for the statuses of `--failover-on`. A proxy that failed isn't tried first again \
+         for 30 seconds.\n\n\
+         Without this option, ptunnel uses `https_proxy`, then `all_proxy`, each in lower case \
+         before upper case. It reads `socks://` there as `socks5h://`. It doesn't use \
+         `http_proxy`, whose proxy may not support CONNECT.",
+    )
+    .example("ptunnel -p proxy.example:3128 8993:imap.example.org:993"),
     Flag::option(
         "pac",
         "FILE",
-        "A PAC file, whose FindProxyForURL says which proxies; HTTP ones are told --user",
+        "PAC file that chooses the proxy per destination",
     )
-    .conflicts(&["proxy"]),
+    .conflicts(&["proxy"])
+    .described(
+        "FILE is JavaScript with the function `FindProxyForURL`, such as `proxy.pac` or \
+         `wpad.dat`. Download it first: ptunnel reads local files only, of up to 1 MiB. ptunnel \
+         evaluates it for each client. The file replaces the proxy of the environment. With \
+         `--config`, SIGHUP reads it again.\n\n\
+         ptunnel sends `--user` and its password to every HTTP proxy that the file names. To \
+         choose the credentials per proxy, use `--proxy-netrc` instead. SOCKS proxies get their \
+         credentials only from there.\n\n\
+         The file runs in separate processes that have almost no rights. An answer that takes more \
+         than 5 seconds fails.",
+    )
+    .example("ptunnel --pac corp.pac 8993:imap.example.org:993"),
     Flag::option(
         "via",
         "PROXY",
-        "A proxy behind the proxy, reached through it; several are a chain",
+        "Next proxy of a chain, reached through the first",
     )
     .repeated()
-    .password(PasswordPart::Url, "--proxy-netrc or --config"),
-];
-
-pub(super) const TLS: &[Flag] = &[
-    Flag::option(
-        "proxy-cacert",
-        "FILE",
-        "The CAs to trust for https:// proxies, in PEM [default: {}]",
+    .password(PasswordPart::Url, "--proxy-netrc or --config")
+    .described(
+        "ptunnel connects to the first proxy, of `--proxy` or `--pac`, and through it to this one. \
+         Given several times, the proxies form a chain in this order. PROXY has the forms of \
+         `--proxy`, and the proxies can be of different kinds. TLS to an `https://` proxy starts \
+         at ptunnel, so the proxies before it can't read it.\n\n\
+         The user is in the URL; the password is there or in `--proxy-netrc`, or ptunnel prompts \
+         for it. ptunnel never sends `--user` and its password to this proxy.",
     )
-    .default("the system's"),
-    Flag::option(
-        "proxy-cert",
-        "FILE",
-        "Our certificate for https:// proxies, in PEM",
+    .example(
+        "ptunnel -p proxy.example:3128 --via https://gateway.example 15432:db.example.org:5432",
     ),
-    Flag::option("proxy-key", "FILE", "Its key, in PEM [default: {}]")
-        .default("in the same file")
-        .requires("proxy-cert"),
-    Flag::switch(
-        "proxy-insecure",
-        "Take anybody's certificate for the proxy's, with a warning each time",
-    ),
-    Flag::option(
-        "cacert",
-        "FILE",
-        "The CAs to trust for tls:// destinations, in PEM [default: {}]",
-    )
-    .default("the system's"),
-    Flag::option(
-        "cert",
-        "FILE",
-        "Our certificate for tls:// destinations, in PEM",
-    ),
-    Flag::option("key", "FILE", "Its key, in PEM [default: {}]")
-        .default("in the same file")
-        .requires("cert"),
-    Flag::switch(
-        "insecure",
-        "Take anybody's certificate for the destination's, with a warning each time",
-    ),
-    Flag::switch(
-        "ignore-unexpected-eof",
-        "Accept the end of a tls:// destination's connection without close_notify; \
-         data cut off on the way goes unnoticed",
-    ),
-];
-
-pub(super) const SELECTION: &[Flag] = &[
     Flag::option(
         "no-proxy",
         "LIST",
-        "Destinations reached directly: names, addresses, CIDR, '*'",
-    ),
+        "Destinations to connect to without a proxy",
+    )
+    .default_words("from the environment")
+    .variables(env::NO_PROXY)
+    .described(
+        "LIST is separated by commas. `example.org` covers the name and its subdomains, \
+         `10.1.2.3` an address, `10.0.0.0/8` a block of addresses, `example.org:22` one port, and \
+         `*` everything. Addresses cover only destinations that are given as addresses: ptunnel \
+         resolves no names for this.\n\n\
+         The option replaces `no_proxy` and `NO_PROXY`, which otherwise apply even with `--proxy`. \
+         `--no-proxy ''` covers nothing. An invalid entry is an error in the option; in the \
+         environment, ptunnel skips it with a warning.",
+    )
+    .example("ptunnel -p proxy.example:3128 --no-proxy localhost,10.0.0.0/8 -D 1080"),
     Flag::switch(
         "direct-fallback",
-        "Connect directly when no proxy can be reached, never when one refused",
-    ),
+        "Connect directly if no proxy can be reached",
+    )
+    .described(
+        "ptunnel logs a warning for each direct connection. It never bypasses a proxy that \
+         refused, an `https://` proxy whose certificate is invalid, or a later proxy of a chain. \
+         The option also lets ptunnel start without any proxy.",
+    )
+    .example("ptunnel -p proxy.example:3128 --direct-fallback 8993:imap.example.org:993"),
     Flag::option(
         "failover-on",
         "STATUS",
-        "Also try the next proxy after a refusal with this status: 502, 503, 504, or a list",
+        "Also try the next proxy after these HTTP statuses",
     )
-    .suggesting(FailoverOn::NAMES),
-];
-
-pub(super) const REQUESTS: &[Flag] = &[
-    Flag::option("user", "USER[:PASSWORD]", "Who we are to the proxy")
-        .short("U")
-        .password(PasswordPart::Login, PASSWORD_SOURCES),
-    Flag::option("password", "PASSWORD", "The password; better in a file")
-        .short("P")
-        .password(PasswordPart::Whole, PASSWORD_SOURCES)
-        .replaced_by(PASSWORD_REPLACED_BY),
-    Flag::option(
-        "password-file",
-        "FILE",
-        "A file with the password, which no other user may read",
+    .default_words("none, every refusal is final")
+    .suggesting(FailoverOn::NAMES)
+    .described(
+        "STATUS is 502, 503, 504, or a list of them. ptunnel logs a warning each time. Name only \
+         statuses that your proxies send for their own faults, because many proxies also send them \
+         when the destination is down or forbidden.\n\n\
+         The option has risks. A destination that is down is requested once through each proxy. The next proxy can allow \
+         what the first forbids with such a status. A 504 costs the time that the proxy waited.\n\n\
+         All other statuses stay final, as do refusals by `--via` proxies and SOCKS proxies. No \
+         refusal leads to a direct connection.",
     )
-    .conflicts(&["password"])
-    .replaced_by(PASSWORD_REPLACED_BY),
-    Flag::option(
-        "proxy-netrc",
-        "FILE",
-        "A file as ~/.netrc, with the user and the password for each proxy",
+    .example(
+        "ptunnel -p a.example:3128 -p b.example:3128 --failover-on 502,503 \
+         8993:imap.example.org:993",
     ),
     Flag::option(
-        "proxy-auth",
-        "SCHEMES",
-        "Answer in these alone: basic, digest, ntlm, or a list [default: {}]",
+        "header",
+        "NAME: VALUE",
+        "Add a header field to CONNECT requests",
     )
-    .default("all")
-    .suggesting(Schemes::NAMES),
-    Flag::option("header", "NAME: VALUE", "Added to the CONNECT request")
-        .short("H")
-        .repeated(),
+    .short("H")
+    .repeated()
+    .described(
+        "Some proxies require a certain `User-Agent` or a tag. `Host`, `Proxy-Authorization`, \
+         `Content-Length` and `Transfer-Encoding` can't be set. The option applies to all HTTP \
+         proxies, including those of `--via`, and not to SOCKS proxies.",
+    )
+    .example("ptunnel -p proxy.example:3128 -H 'User-Agent: ptunnel' 8993:imap.example.org:993"),
     Flag::switch("ipv4", "Connect over IPv4 only")
         .short("4")
-        .conflicts(&["ipv6"]),
-    Flag::switch("ipv6", "Connect over IPv6 only").short("6"),
+        .conflicts(&["ipv6"])
+        .default_words("IPv4 and IPv6")
+        .described(
+            "Applies to connections to proxies, and to destinations that tunnels reach directly. \
+             By default ptunnel tries the addresses of both versions in the order of the resolver, \
+             alternating, the next one after 250 ms (RFC 8305).",
+        )
+        .example("ptunnel -4 -p proxy.example:3128 8993:imap.example.org:993"),
+    Flag::switch("ipv6", "Connect over IPv6 only")
+        .short("6")
+        .default_words("IPv4 and IPv6")
+        .described("See `--ipv4`.")
+        .example("ptunnel -6 -p proxy.example:3128 8993:imap.example.org:993"),
 ];

@@ -105,7 +105,7 @@ pub(super) fn zsh() -> String {
                 others,
                 spelling,
                 glue,
-                zsh_text(&flag.help()),
+                zsh_text(flag.help),
                 value
             );
         }
@@ -167,7 +167,7 @@ complete -c ptunnel -f"
             }
             Guess::Anything => text.push_str(" -x"),
         }
-        let help = flag.help().replace('\\', "\\\\").replace('\'', "\\'");
+        let help = flag.help.replace('\\', "\\\\").replace('\'', "\\'");
         put!(text, " -d '{}'", help);
     }
     text

@@ -1,84 +1,156 @@
 //! The manual page, in the macros of man(7).
 
-use crate::cli::clap_parser::{ABOUT, AFTER};
-use crate::cli::flags::{self, Flag};
+use super::program::{
+    ABOUT, CONFIG_EXAMPLE, CONFIG_FILE, EXAMPLES, EXIT_CODES, FILES, SIGNALS, SUMMARY,
+    TUNNEL_FORMS, VARIABLES,
+};
+use super::wrap;
+use crate::cli::flags::{Flag, GROUPS, TUNNEL};
 
-/// The date of the last change of the flags.
-const DATE: &str = "2026-11-21";
+/// The date of the last change of the texts.
+const DATE: &str = "2026-11-23";
 
-/// Sections that only the page has, in the form of [`AFTER`]; lines without indentation are text.
-const MORE: &str = "\
-CONFIGURATION FILE:
---config FILE reads options in TOML, under their long names, and tunnels in a list called tunnels. \
-An option that may be repeated takes a list, or one value; one without a value takes true or \
-false, verbose also a number. What is typed goes before what is written.
+/// The width of text in a section on a terminal of 80 columns.
+const WIDTH: usize = 71;
 
-    proxy = [\"proxy.example:3128\", \"proxy2.example:3128\"]
-    user = \"joe\"
-    password-file = \"/etc/ptunnel/password\"
-    tunnels = [\"8993:imap.example.org:993\"]
-    idle-timeout = 3600
-    multithreaded = true
-    verbose = 1
-
-FILES:
-    /etc/ptunnel/ptunnel.toml   What the service is started with; nothing is read unless it is named
-    /etc/ptunnel/environment    Variables of the service, as PTUNNEL_SERVE_PASSWORD=...
-    /dev/log                    Where --log-to syslog sends lines
-
-SIGNALS:
-    SIGTERM, SIGINT             Take no more clients, give live tunnels --drain-timeout, and end; a
-                                second one ends at once
-    SIGHUP                      Read --config FILE again, and the files that it names; without
-                                --config, end";
+/// The width of text that describes an option.
+const OPTION_WIDTH: usize = 64;
 
 /// Returns ptunnel(1).
 pub(super) fn page() -> String {
     let mut page = Page::default();
-    page.macro_line(&format!(
+    // Options must not be hyphenated.
+    page.line(".nr HY 0");
+    page.line(&format!(
         ".TH PTUNNEL 1 {} \"ptunnel {}\" \"User Commands\"",
         DATE,
         env!("CARGO_PKG_VERSION")
     ));
+    page.line(".ad l");
     page.section("NAME");
-    page.text("ptunnel - carries local TCP connections through an HTTP proxy");
+    page.text(&format!("ptunnel - {}", SUMMARY));
     page.section("SYNOPSIS");
-    page.macro_line(".B ptunnel");
-    page.macro_line("[\\fIOPTIONS\\fR] [\\fITUNNEL\\fR]...");
+    page.line(".B ptunnel");
+    page.line("[\\fIOPTIONS\\fR] [\\fITUNNEL\\fR]...");
     page.section("DESCRIPTION");
-    for (index, paragraph) in ABOUT.split("\n\n").enumerate() {
-        if index > 0 {
-            page.macro_line(".PP");
-        }
-        page.text(paragraph);
-    }
+    page.paragraphs(ABOUT);
+    page.section("TUNNELS");
+    page.rows(TUNNEL_FORMS);
+    page.line(".PP");
+    page.paragraphs(TUNNEL.description);
     page.section("OPTIONS");
-    for flag in flags::all() {
-        page.macro_line(".TP");
-        page.macro_line(&tag(flag));
-        page.text(&flag.help());
-    }
-    for line in MORE.lines().chain(AFTER.lines()) {
-        match line.strip_prefix("    ") {
-            Some(line) => page.example(line),
-            None if line.is_empty() => {}
-            None => match line.strip_suffix(':') {
-                Some(title) => page.section(title),
-                None => page.text(line),
-            },
+    for (title, flags) in GROUPS {
+        page.line(&format!(".SS \"{}\"", escaped(title)));
+        for flag in flags.iter() {
+            page.option(flag);
         }
+    }
+    page.section("CONFIGURATION FILE");
+    page.paragraphs(CONFIG_FILE);
+    page.line(".PP");
+    page.verbatim(CONFIG_EXAMPLE.lines());
+    page.section("ENVIRONMENT");
+    for (names, meaning) in VARIABLES {
+        page.tag(&bold(&names.join(", ")));
+        page.text(meaning);
+    }
+    page.section("EXIT STATUS");
+    page.rows(EXIT_CODES);
+    page.section("SIGNALS");
+    page.rows(SIGNALS);
+    page.section("FILES");
+    page.rows(FILES);
+    page.section("EXAMPLES");
+    for example in EXAMPLES {
+        page.command(example, WIDTH);
     }
     page.section("SEE ALSO");
     page.text("ssh(1), ssh_config(5), curl(1)");
-    page.lines
+    page.lines.trim_end().to_string()
+}
+
+/// The part of the page that is written.
+#[derive(Default)]
+struct Page {
+    lines: String,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.lines.push_str(line);
+        self.lines.push('\n');
+    }
+
+    fn section(&mut self, title: &str) {
+        self.line(&format!(".SH {}", title));
+    }
+
+    /// Writes text, with code in bold.
+    fn text(&mut self, text: &str) {
+        let parts = text.split('`').enumerate();
+        let parts = parts.map(|(index, part)| match index % 2 {
+            0 => escaped(part),
+            _ => bold(part),
+        });
+        let line = parts.collect::<String>();
+        self.line(&unlike_macro(line));
+    }
+
+    fn paragraphs(&mut self, text: &str) {
+        for (index, paragraph) in text.split("\n\n").enumerate() {
+            if index > 0 {
+                self.line(".PP");
+            }
+            self.text(paragraph);
+        }
+    }
+
+    /// Starts an indented paragraph below the tag.
+    fn tag(&mut self, tag: &str) {
+        self.line(".TP");
+        self.line(tag);
+    }
+
+    fn rows(&mut self, rows: &[(&str, &str)]) {
+        for (name, meaning) in rows {
+            self.tag(&bold(name));
+            self.text(meaning);
+        }
+    }
+
+    fn verbatim<'a>(&mut self, lines: impl Iterator<Item = &'a str>) {
+        self.line(".EX");
+        for line in lines {
+            self.line(&unlike_macro(escaped(line)));
+        }
+        self.line(".EE");
+    }
+
+    fn option(&mut self, flag: &Flag) {
+        self.tag(&tag_of(flag));
+        self.text(&format!("{}.", flag.help));
+        for paragraph in flag.description.split("\n\n") {
+            self.line(".IP");
+            self.text(paragraph);
+        }
+        self.line(".IP");
+        for fact in facts(flag) {
+            self.text(&fact);
+            self.line(".br");
+        }
+        self.text("Example:");
+        self.command(flag.example, OPTION_WIDTH);
+    }
+
+    fn command(&mut self, command: &str, width: usize) {
+        let lines = wrap::command_lines(command, width);
+        self.verbatim(lines.iter().map(|line| &line[..]));
+    }
 }
 
 /// Returns the flag's spellings in bold and its value in italics.
-fn tag(flag: &Flag) -> String {
-    let spellings: Vec<String> = flag
-        .spellings()
-        .map(|spelling| format!("\\fB{}\\fR", escaped(&spelling)))
-        .collect();
+fn tag_of(flag: &Flag) -> String {
+    let spellings: Vec<String> = flag.spellings().map(|spelling| bold(&spelling)).collect();
     let value = flag.value.map_or(String::new(), |value| {
         format!(" \\fI{}\\fR", escaped(value))
     });
@@ -86,66 +158,73 @@ fn tag(flag: &Flag) -> String {
     format!("{}{}{}", spellings.join(", "), value, again)
 }
 
-/// The part of the page that is written.
-#[derive(Default)]
-struct Page {
-    lines: String,
-    /// Whether lines aren't filled, as in examples and tables.
-    is_verbatim: bool,
+/// Returns what the table says of an option beside its texts, a line each.
+fn facts(flag: &Flag) -> Vec<String> {
+    let mut facts = Vec::new();
+    facts.extend(
+        flag.shown_default()
+            .map(|text| format!("Default: {}", text)),
+    );
+    facts.extend(
+        flag.toml()
+            .map(|line| format!("Configuration file: `{}`", line)),
+    );
+    if !flag.variables.is_empty() {
+        facts.push(format!("Environment: {}", flag.variables.join(", ")));
+    }
+    facts.extend(flag.requires.map(|name| format!("Requires: `--{}`", name)));
+    let excluded: Vec<String> = flag
+        .excluded()
+        .map(|other| format!("`--{}`", other.name))
+        .collect();
+    if !excluded.is_empty() {
+        facts.push(format!("Conflicts with: {}", excluded.join(", ")));
+    }
+    facts
 }
 
-impl Page {
-    fn macro_line(&mut self, line: &str) {
-        self.lines.push_str(line);
-        self.lines.push('\n');
-    }
-
-    fn section(&mut self, title: &str) {
-        if self.is_verbatim {
-            self.macro_line(".EE");
-            self.is_verbatim = false;
-        }
-        self.macro_line(&format!(".SH {}", title));
-    }
-
-    fn text(&mut self, text: &str) {
-        self.macro_line(&escaped(text));
-    }
-
-    fn example(&mut self, line: &str) {
-        if !self.is_verbatim {
-            self.macro_line(".EX");
-            self.is_verbatim = true;
-        }
-        self.text(line);
-    }
+fn bold(text: &str) -> String {
+    format!("\\fB{}\\fR", escaped(text))
 }
 
-/// Escapes text for roff.
+/// Escapes text for roff. It replaces some ASCII characters by others if they aren't escaped.
 fn escaped(text: &str) -> String {
-    let text = text.replace('\\', "\\e").replace('-', "\\-");
-    if text.starts_with('.') || text.starts_with('\'') {
-        format!("\\&{}", text)
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str("\\e"),
+            '-' => escaped.push_str("\\-"),
+            '\'' => escaped.push_str("\\(aq"),
+            '~' => escaped.push_str("\\(ti"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Prevents that a line of escaped text is taken for a macro.
+fn unlike_macro(line: String) -> String {
+    if line.starts_with('.') {
+        format!("\\&{}", line)
     } else {
-        text
+        line
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{escaped, MORE};
-    use crate::cli::config_file::words_of_text;
-
-    #[test]
-    fn the_example_of_a_file_is_valid() {
-        let example = MORE.split("\n\n").nth(1).unwrap();
-        assert_eq!(words_of_text(example).unwrap().len(), 8);
-    }
+    use super::*;
 
     #[test]
     fn no_text_is_taken_for_a_macro() {
-        assert_eq!(escaped(".TH"), "\\&.TH");
-        assert_eq!(escaped("'br"), "\\&'br");
-        assert_eq!(escaped("a\\fB-b"), "a\\efB\\-b");
+        let line = |text: &str| {
+            let mut page = Page::default();
+            page.text(text);
+            page.lines
+        };
+        assert_eq!(line(".TH"), "\\&.TH\n");
+        assert_eq!(line("'br"), "\\(aqbr\n");
+        assert_eq!(line("a\\fB-b"), "a\\efB\\-b\n");
+        assert_eq!(line("a `-b`."), "a \\fB\\-b\\fR.\n");
     }
 }

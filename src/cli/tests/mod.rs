@@ -116,6 +116,30 @@ fn timeouts_have_defaults() {
     assert!(complaint("-p p:1 1:a:1 -w 0").contains("fail every connection"));
 }
 
+/// A file that is missing here isn't a fault of the example.
+#[cfg(all(feature = "tls", feature = "pac"))]
+#[test]
+fn the_examples_of_the_table_are_valid() {
+    let read = |name: &str| match name {
+        flags::DYNAMIC_PASSWORD | flags::SERVE_PASSWORD => Some(OsString::from("x")),
+        _ => None,
+    };
+    for flag in flags::all().chain(Some(flags::TUNNEL)) {
+        let words = flags::words(flag.example).into_iter();
+        let words = words.map(|word| word.replace('\'', ""));
+        let prompt: Prompt<'_> = &|_| Ok(Secret::new("x"));
+        if let Err(e) = super::parse(words, &Environment::new(&read), prompt) {
+            let message = e.to_string();
+            assert!(
+                message.contains("No such file"),
+                "{}: {}",
+                flag.example,
+                message
+            );
+        }
+    }
+}
+
 /// The table's defaults are what holds without the options.
 #[test]
 fn a_default_can_be_typed() {

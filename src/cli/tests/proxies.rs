@@ -78,7 +78,7 @@ fn proxies_behind_the_proxy_keep_their_order() {
     for fallback in &["", "--direct-fallback"] {
         let complaint = complaint(&format!("--via q:2 1:a:1 {}", fallback));
         assert!(
-            complaint.contains("--via is for those behind"),
+            complaint.contains("--via names only further proxies"),
             "{}",
             complaint
         );

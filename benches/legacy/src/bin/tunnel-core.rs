@@ -1,4 +1,4 @@
-//! `tunnel-core LISTEN PROXY TARGET`: the design of the Rust tunnel of 2017, written anew from its description.
+//! `tunnel-core LISTEN PROXY TARGET`: the design of the Rust tunnel of 2017, written again from its description.
 //!
 //! Does: CONNECT with HTTP/1.1, a reply whose head is read with a system call for each byte, a chain of combinators, two
 //! copies and a join (`two_copies`), `TCP_NODELAY`.

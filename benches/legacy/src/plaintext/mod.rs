@@ -31,7 +31,7 @@ pub use self::shared::{Opaque, Shared};
 /// Requests of one connection that are answered at once.
 const PIPELINED: usize = 32;
 
-/// Serves one connection until its end. One that fails is closed, and nobody else is concerned.
+/// Serves one connection until its end. One that fails is closed; the others continue.
 pub fn connection<S: Transport>(
     stream: S,
     date: &Rc<Cell<Date>>,
@@ -59,7 +59,7 @@ pub fn buffered<S: Transport>(
     }
 }
 
-/// One connection; never fails, since its errors concern nobody else.
+/// One connection; never fails, since its errors concern no other connection.
 #[must_use = "futures do nothing unless polled"]
 struct Connection<S, F> {
     io: Shared<S>,

@@ -24,7 +24,7 @@ pub struct Requests<S> {
     start: usize,
     end: usize,
     reads: u8,
-    /// The turn in which nothing was left to read. In a later one something may have come, of which the task was told
+    /// The turn in which nothing was left to read. In a later one something may have come, of which the task was notified
     /// while it waited for something else.
     drained: Option<u32>,
 }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// The task was told of the second request while its replies waited for the socket; nobody tells it again.
+    /// The task was notified of the second request while its replies waited for the socket; no notification follows.
     #[test]
     fn what_came_since_an_earlier_turn_is_read() {
         let mut case = Case::of(&[ONE, ONE]);

@@ -63,7 +63,7 @@ impl<S: Transport> Shared<S> {
     }
 }
 
-/// A stream that knows no more than `Read` and `Write`: tokio-core's own, or one with TLS on it.
+/// A stream that has only `Read` and `Write`: tokio-core's own, or one with TLS on it.
 pub struct Opaque<S>(pub S);
 
 impl<S: Read> Read for Opaque<S> {

@@ -1,4 +1,4 @@
-//! Four comparisons for the first screen: three that are always the same, and our worst loss, whichever it is.
+//! Four comparisons for the first screen: three that are always the same, and ptunnel's worst loss.
 
 use serde::Serialize;
 

@@ -63,7 +63,7 @@ fn sample(
     ]))
 }
 
-/// The figure of a hundred connections, by a generator that is not ours.
+/// The figure of a hundred connections, by another load generator.
 pub fn by_wrk(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
     let ask = Ask::Echo(SIZE, &bench.folder);

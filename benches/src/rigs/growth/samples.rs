@@ -113,7 +113,7 @@ pub fn memory(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     Ok(Taken::values(values))
 }
 
-/// One thread on a core of its own, and two on both cores, one of which the load and the server have too.
+/// One thread on its own core, and two on both cores, one of which the load and the server have too.
 pub fn threads(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let mut values = Values::new();
     let mut rates = Vec::new();

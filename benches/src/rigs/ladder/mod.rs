@@ -34,7 +34,7 @@ const KEPT: &str = "benches/results/ladder";
 const SCRATCH: &str = "benches/results/tmp/ladder";
 
 /// Runs the relay rig with the rungs; `options` may name other peers and figures. The samples are kept, but for those of
-/// a quick run or one with a folder of its own.
+/// a quick run or one with its own folder.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ use crate::rigs::{certificate, Bench, Taken};
 const DEEPEST: usize = 32;
 /// A date of seconds must have advanced by then.
 const LATER: Duration = Duration::from_millis(2_100);
-/// Between the pieces of a request, and for a reply that nobody asked for.
+/// Between the pieces of a request, and for an unrequested reply.
 const MOMENT: Duration = Duration::from_millis(30);
 
 pub fn in_the_clear(bench: &Bench, peer: &Found) -> io::Result<Taken> {

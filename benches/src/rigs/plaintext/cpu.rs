@@ -77,7 +77,7 @@ fn sample(
     Ok(Taken::values(values))
 }
 
-/// The figure of one request at a time, by a generator that is not ours.
+/// The figure of one request at a time, by another load generator.
 pub fn by_wrk(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
     let run = || wrk(server.listen, CONNECTIONS, Ask::Get("http", "/plaintext"));

@@ -77,7 +77,7 @@ use Bound::AtMost;
 /// Those that the CPU is not compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
 const NO_RIVALS: &[&str] = &["mio", "tokio"];
 const OTHERS: Against = EachBut(NO_RIVALS);
-/// The program of the articles beside the same rivals. The subject has what it lacks: sockets and a run queue of its own.
+/// The program of the articles beside the same rivals. The subject has what it lacks: its own sockets and run queue.
 const LITERALLY: Against = OfEachBut(LITERAL, NO_RIVALS);
 const LITERAL: &str = "tokio-core-literal";
 /// What lies between both: the subject's sockets and run queue, and `buffered(32)` from the library.

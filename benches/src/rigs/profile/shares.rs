@@ -216,7 +216,7 @@ fn share(function: &str) -> Share {
     }
 }
 
-/// The path that a function belongs to: of `<A as B>::f` it is A, or B where A is anybody's or the standard library's
+/// The path that a function belongs to: of `<A as B>::f` it is A, or B where A has no path or is the standard library's
 /// and B is not; of a drop it is what is dropped.
 fn owner(function: &str) -> &str {
     if let Some(dropped) = function.strip_prefix("core::ptr::drop_in_place<") {

@@ -1,4 +1,4 @@
-//! The closed loop of `cpu` again, by a generator that is not ours: the same connections, the same bytes each way.
+//! The closed loop of `cpu` again, by another load generator: the same connections, the same bytes each way.
 
 use std::io;
 

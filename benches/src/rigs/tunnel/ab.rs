@@ -1,4 +1,4 @@
-//! The articles' load, ApacheBench with five clients, as a second opinion on ours.
+//! The articles' load, ApacheBench with five clients, as a second opinion on the rig's own load.
 
 use std::io;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     Ok(Taken::values(values))
 }
 
-/// The number of requests that take about so long, whole rounds of all clients: ab must be told one.
+/// The number of requests that take about so long, whole rounds of all clients: ab needs a number.
 fn fitting(
     bench: &Bench,
     chain: &Chain,

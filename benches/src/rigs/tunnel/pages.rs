@@ -26,7 +26,7 @@ const fn timed(clients: usize, connections: Connections, figures: [&'static str;
     }
 }
 
-/// Each request has a tunnel of its own, so the rate is that of new tunnels.
+/// Each request has its own tunnel, so the rate is that of new tunnels.
 const fn new_tunnels(clients: usize, figures: [&'static str; 2]) -> Load {
     Load {
         clients,
@@ -59,7 +59,7 @@ const CLOSED: Loads = Loads(
     ],
 );
 
-/// Each with a chain of its own: what connections that lasted cost as they end would be in the next load's figures.
+/// Each with its own chain: what connections that lasted cost as they end would be in the next load's figures.
 const QUICKER: [Loads; 4] = [
     Loads(
         Proxy::Embedded,

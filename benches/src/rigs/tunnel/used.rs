@@ -1,4 +1,4 @@
-//! CPU time of a tunnel, be it one thread that lives or a process for each connection.
+//! CPU time of a tunnel that is one thread, or a process for each connection.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub enum Used {
         id: u32,
         before: Cpu,
     },
-    /// Nobody counts the children that end, but nothing else runs on this core.
+    /// Children that end aren't counted, but nothing else runs on this core.
     Core {
         core: usize,
         before: u64,

@@ -127,7 +127,7 @@ impl<S: HalfClose> AsTokio<S> {
 }
 
 impl<S> AsTokio<S> {
-    /// Wraps a 0.1 stream that does not implement [`HalfClose`]; `half_close` stands in.
+    /// Wraps a 0.1 stream that does not implement [`HalfClose`]; `half_close` replaces it.
     pub fn with_half_close(io: S, half_close: fn(&mut S) -> io::Result<()>) -> AsTokio<S> {
         AsTokio {
             io,

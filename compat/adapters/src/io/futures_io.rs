@@ -46,7 +46,7 @@ impl<S: HalfClose> AsFuturesIo<S> {
 }
 
 impl<S> AsFuturesIo<S> {
-    /// Wraps a 0.1 stream that does not implement [`HalfClose`]; `half_close` stands in.
+    /// Wraps a 0.1 stream that does not implement [`HalfClose`]; `half_close` replaces it.
     pub fn with_half_close(io: S, half_close: fn(&mut S) -> io::Result<()>) -> AsFuturesIo<S> {
         let io = AsTokio::with_half_close(io, half_close);
         AsFuturesIo { io }

@@ -34,7 +34,7 @@ pub use self::futures_io::{AsFuturesIo, FuturesIo};
 pub enum ShutdownPolicy {
     /// It is closed: what was written goes out, then a FIN, as with tokio 1.
     Fin,
-    /// It stays open: what was written goes out, and the peer hears nothing, as with tokio-core.
+    /// It stays open: what was written goes out, and the peer receives no FIN, as with tokio-core.
     /// The FIN comes when the socket is dropped.
     Ignore,
 }

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UdpSocket, UnixDatagram, UnixStream};
 use crate::io::would_block;
 use crate::task::SharedCrossing;
 
-/// A socket of tokio's that tells its readiness, and is used by reference.
+/// A socket of tokio's that shows its readiness, and is used by reference.
 ///
 /// tokio's own sockets have all of these methods, those for datagrams under other names.
 pub trait Readiness: AsFd {
@@ -126,7 +126,7 @@ impl<S: Readiness> Directions<'_, S> {
 
     /// Has tokio forget that the socket is ready, unless the system says that it is.
     ///
-    /// tokio tells an event once. What came between the call that would block and this one is
+    /// tokio reports an event once. What came between the call that would block and this one is
     /// already in what tokio knows, and forgetting it unseen would lose it.
     fn forget(&self, interest: Interest, flags: PollFlags) {
         let _ = self.io.try_io(interest, || {

@@ -253,7 +253,7 @@ struct Answering<F, A: Future01> {
 /// Queued ──first poll──▶ Running ──ready, panic or hung up──▶ Ended
 /// ```
 enum State<F, A> {
-    /// `f` is called from `poll`, so that its panic, too, is caught and told.
+    /// `f` is called from `poll`, so that its panic is caught and reported, too.
     Queued(F, Handle),
     Running(A),
     Ended,

@@ -22,7 +22,7 @@ use crate::time::OnRuntime;
 
 /// A thread's `!Send` tasks: what a tokio-core `Core` was to its handles.
 ///
-/// It has no runtime of its own; [`run_until`](Local::run_until) lends it the one it is awaited in,
+/// It has no runtime; [`run_until`](Local::run_until) lends it the one it is awaited in,
 /// for as long as that takes. Tasks that are left over stay, and go on at the next `run_until`.
 ///
 /// *Cost*: a task is tokio's allocation and three of the bridge's. *Cancellation*: dropping the

@@ -39,7 +39,7 @@ impl Spawner {
         Spawner { runtime }
     }
 
-    /// Spawns a 0.1 future, whose outcome the `JoinHandle` tells. Dropping the `JoinHandle` lets
+    /// Spawns a 0.1 future; the `JoinHandle` resolves to its outcome. Dropping the `JoinHandle` lets
     /// the future run on.
     pub fn spawn<F>(&self, future: F) -> JoinHandle<Result<F::Item, F::Error>>
     where

@@ -2,7 +2,7 @@
 //!
 //! tokio gives each of its tasks a budget a poll, which its own sockets, timers and channels spend;
 //! the adapters that a std `Waker` polls spend it too. futures 0.1 has no such thing: below an
-//! executor of that generation, a count of this crate stands in.
+//! executor of that generation, a count of this crate replaces it.
 
 use std::cell::Cell;
 use std::future::Future as _;

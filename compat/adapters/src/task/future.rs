@@ -111,8 +111,8 @@ impl<S: Stream01> Stream for AsStd<S> {
 /// 0.1 moves its futures about freely, so what is inside must be [`Unpin`]; [`As01::pin`] boxes
 /// what is not, such as an `async` block. A tokio 1 timer or socket inside must be made inside a
 /// tokio 1 runtime, and may be polled anywhere. An `async` block makes its own when it is polled, so
-/// it needs a thread that is inside of one: [`CoreThread`](crate::core_thread::CoreThread) sees to
-/// that for its own, [`InRuntime`](super::InRuntime) for any other.
+/// it needs a thread that is inside of one: [`CoreThread`](crate::core_thread::CoreThread)
+/// enters one on its own thread, [`InRuntime`](super::InRuntime) on any other.
 ///
 /// ```
 /// use futures01::Future as _;

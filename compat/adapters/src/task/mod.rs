@@ -20,7 +20,7 @@
 //! # Wake-ups
 //!
 //! What was registered in any poll wakes the `Waker` of the *latest* poll, also when it was not
-//! registered anew: futures 0.1 promised no less. It wakes no task once the future or the stream has
+//! registered again: futures 0.1 promised no less. It wakes no task once the future or the stream has
 //! ended (an error does not end a stream), or the wrapper was dropped. A wake-up is passed on one
 //! for one; none is added but that of a yield, below.
 //!

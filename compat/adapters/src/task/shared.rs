@@ -20,7 +20,7 @@ impl SharedCrossing {
     }
 }
 
-/// No lock is held during a poll: a second caller meanwhile makes a `Waker` of its own.
+/// No lock is held during a poll: a second caller meanwhile makes its own `Waker`.
 #[cfg(all(unix, feature = "net"))]
 impl SharedCrossing {
     /// As [`Crossing::enter`].

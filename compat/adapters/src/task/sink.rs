@@ -1,6 +1,6 @@
 //! Sinks, both ways.
 //!
-//! A 0.1 sink hands the item back when it is full; a std sink says beforehand whether it has room.
+//! A 0.1 sink hands the item back when it is full; a std sink says before whether it has room.
 
 use std::marker::PhantomData;
 use std::pin::Pin;

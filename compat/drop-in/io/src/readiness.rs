@@ -17,7 +17,7 @@ use crate::Ready;
 /// What most descriptors are watched for.
 pub const READ_WRITE: Interest = Interest::READABLE.add(Interest::WRITABLE);
 
-/// What streams are watched for: urgent bytes, too, where those can be told apart.
+/// What streams are watched for: urgent bytes, too, where those can be distinguished.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub const STREAM: Interest = READ_WRITE.add(Interest::PRIORITY);
 /// What streams are watched for.
@@ -145,7 +145,7 @@ impl Readiness {
 
     /// Ready with the events of `mask` that are known; with none for an empty mask.
     ///
-    /// A runtime that is gone counts as ready: the operation then shows what is left to be had.
+    /// A runtime that is gone counts as ready: the operation then shows what is left to read.
     pub fn poll(&self, mask: Ready) -> Async<Ready> {
         self.poll_events(mask).unwrap_or(Async::Ready(mask))
     }

@@ -75,7 +75,7 @@ impl Service for Site {
     }
 }
 
-/// A server on a Core and thread of its own, which counts its connections.
+/// A server on its own Core and thread, which counts its connections.
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

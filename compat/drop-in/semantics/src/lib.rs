@@ -73,7 +73,7 @@ macro_rules! watchdog {
     };
 }
 
-/// Runs `$body` in a process of its own, so that no other test opens or closes descriptors meanwhile.
+/// Runs `$body` in a separate process, so that no other test opens or closes descriptors meanwhile.
 #[macro_export]
 macro_rules! own_process {
     ($body:expr) => {

@@ -1,4 +1,4 @@
-//! Descriptors before and after. Each test counts in a process of its own.
+//! Descriptors before and after. Each test counts in a separate process.
 
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;

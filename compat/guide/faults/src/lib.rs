@@ -41,7 +41,7 @@ pub fn within<T: Send + 'static>(
     returned.recv_timeout(timeout).ok()
 }
 
-/// The number of items that a future counts on a runtime of its own, if it does so in time.
+/// The number of items that a future counts on its own runtime, if it does so in time.
 pub fn count<F: Future<Output = usize> + 'static>(
     timeout: Duration,
     count: fn() -> F,

@@ -1,4 +1,4 @@
-//! Rows 29 to 35: where an item is while it is being sent, and what a channel tells.
+//! Rows 29 to 35: where an item is while it is being sent, and what a channel reports.
 
 use std::task::Poll;
 

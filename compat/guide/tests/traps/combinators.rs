@@ -16,7 +16,7 @@ use tokio::task::{coop, LocalSet};
 
 use crate::common::Bell;
 
-/// Whether anybody but the test holds it still.
+/// Whether anything but the test still holds it.
 fn is_held(resource: &Rc<()>) -> bool {
     Rc::strong_count(resource) > 1
 }
@@ -256,7 +256,7 @@ fn row_15_a_finished_async_fn_panics_when_polled() {
 
 #[test]
 fn row_17_a_caught_panic_looks_like_success() {
-    /// What a supervisor would begin again.
+    /// Work that a service manager would start again.
     async fn work() -> u32 {
         panic!("of the work")
     }

@@ -2,8 +2,8 @@
 //! that can be run, and named for it.
 //!
 //! Each has three parts: what futures 0.1 did, the port that suggests itself and is wrong, and the
-//! port that is right. A port that would hang is polled by hand: it is pending, and nobody has been
-//! given a waker. `refusals.rs` holds those that the compiler refuses; rustdoc compiles it, with the
+//! port that is right. A port that would hang is polled by hand: it is pending, and nothing has a
+//! waker. `refusals.rs` holds those that the compiler refuses; rustdoc compiles it, with the
 //! crate.
 
 #[path = "../../../adapters/tests/common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Row 64: blocking work that nobody waits for any more.
+//! Row 64: blocking work whose result is no longer awaited.
 
 use std::sync::mpsc;
 

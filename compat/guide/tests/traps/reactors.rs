@@ -223,7 +223,7 @@ async fn row_71_the_first_of_a_join_takes_the_whole_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn row_72_a_paused_clock_does_not_wait_for_other_threads() {
-    /// Stands for a Core on a thread of its own, whose timers know nothing of tokio's clock.
+    /// Stands for a Core on its own thread, whose timers know nothing of tokio's clock.
     fn elsewhere() -> oneshot::Receiver<()> {
         let (tell, told) = oneshot::channel();
         thread::spawn(|| {

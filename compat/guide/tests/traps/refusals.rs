@@ -104,7 +104,7 @@ fn row_10_select_all_asks_for_unpin() {}
 /// ```
 fn row_34_spawn_asks_for_send() {}
 
-/// A `BoxFuture` is `Send`; the box that everybody wrote by hand was not.
+/// A `BoxFuture` is `Send`; the box that programs wrote by hand was not.
 ///
 /// futures 0.1:
 ///

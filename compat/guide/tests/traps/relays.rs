@@ -61,7 +61,7 @@ async fn row_56_copy_bidirectional_passes_a_fin_on() -> io::Result<()> {
         client.read_to_string(&mut answer).await?;
         Ok(answer)
     }
-    /// Answers once it has heard all of the question.
+    /// Answers once it has read the whole question.
     async fn answer(mut server: TcpStream) -> io::Result<()> {
         let mut question = Vec::new();
         server.read_to_end(&mut question).await?;
@@ -126,7 +126,7 @@ async fn row_56_copy_bidirectional_passes_a_fin_on() -> io::Result<()> {
     Ok(())
 }
 
-/// An end of a relay: reads what it is told to, and takes a byte at a time, every other poll.
+/// An end of a relay: reads as configured, and takes a byte at a time, every other poll.
 struct Slow {
     read: Option<io::Result<&'static [u8]>>,
     wrote: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,5 @@
-//! Rows 59 to 67: when a FIN is sent, by whom, who is let in, and to whom one is connected.
+//! Rows 59 to 67: when and by which call a FIN is sent, which clients are accepted, and which
+//! address is connected to.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -22,7 +23,7 @@ pub async fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
     Ok((near, listener.accept().await?.0))
 }
 
-/// The same, with the near end on a Core and the far one nobody's.
+/// The same, with the near end on a Core and the far one on none.
 pub fn tcp_pair_01(core: &mut Core) -> (tokio_core::net::TcpStream, std::net::TcpStream) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let near = tokio_core::net::TcpStream::connect(&listener.local_addr().unwrap(), &core.handle());
@@ -120,7 +121,7 @@ fn row_66_accept_spins_while_descriptors_are_short() {
     }
 }
 
-/// Runs the calling test in a process of its own, because a limit is the whole process's, and says
+/// Runs the calling test in a separate process, because a limit is the whole process's, and says
 /// whether this is it.
 fn in_a_process_of_few_descriptors() -> bool {
     const MARK: &str = "PTUNNEL_FEW_DESCRIPTORS";
@@ -149,7 +150,7 @@ fn accept_without_descriptors() {
     /// In one poll; tokio lets a task have its way 128 times.
     const ATTEMPTS: usize = 100;
 
-    /// Every descriptor that is to be had, to be given back by the drop.
+    /// Every available descriptor, returned by the drop.
     fn exhaust() -> Vec<File> {
         iter::from_fn(|| File::open("/dev/null").ok()).collect()
     }

@@ -1,4 +1,4 @@
-//! Rows 38 to 50: where a task runs, and who hears of its panic.
+//! Rows 38 to 50: where a task runs, and what reports its panic.
 
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -2,7 +2,7 @@
 //!
 //! A transcript is what may be compared between two programs. Each line is one act of the script
 //! or one thing that was seen after it; what is seen between two acts is sorted by side, since
-//! nobody promised an order across two connections. Ports, times and addresses are taken out.
+//! no order is promised across two connections. Ports, times and addresses are taken out.
 
 mod peer;
 mod program;
@@ -76,7 +76,7 @@ impl Stage {
         self
     }
 
-    /// A tunnel that stands: everything up to the proxy's plain 200.
+    /// An open tunnel: everything up to the proxy's plain 200.
     pub fn open(&mut self) -> &mut Stage {
         self.connect()
             .take()
@@ -154,7 +154,7 @@ impl Stage {
         self
     }
 
-    /// The end of the play: both peers leave, the program is told to stop.
+    /// The end of the play: both peers leave, the program is asked to stop.
     pub fn finish(mut self) -> Vec<String> {
         drop(self.client.take());
         drop(self.upstream.take());

@@ -43,7 +43,7 @@ fn compare_transcripts(play: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String
     transcripts.swap_remove(0)
 }
 
-/// A transcript without the line that tells of this machine's limits.
+/// A transcript without the line about this machine's limits.
 fn portable(transcript: &[String]) -> Vec<&str> {
     let lines = transcript.iter().map(String::as_str);
     lines

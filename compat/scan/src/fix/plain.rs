@@ -103,7 +103,7 @@ fn follows_inner(tokens: &[Token], at: usize) -> bool {
     })
 }
 
-/// The whole line, if nothing else stands there.
+/// The whole line, if nothing else is there.
 fn line_of(source: &str, range: Range<usize>) -> Range<usize> {
     let start = source[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = source[range.end..]

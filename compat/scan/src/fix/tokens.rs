@@ -23,7 +23,7 @@ pub struct Place {
     pub depth: usize,
 }
 
-/// The tokens of a file; `None` where they can't be told, or their offsets can't.
+/// The tokens of a file; `None` where they or their offsets can't be determined.
 pub fn tokens(source: &str) -> Option<Vec<Token>> {
     if source.starts_with('\u{feff}') {
         return None;

@@ -56,7 +56,7 @@ impl<'a> Finder<'a> {
         });
     }
 
-    /// Visits code that is not run with what stands around it.
+    /// Visits code that is not run with the code around it.
     fn alone(&mut self, visit: impl FnOnce(&mut Self)) {
         let followed = std::mem::take(&mut self.followed);
         visit(self);

@@ -12,7 +12,7 @@ use futures01::Future;
 use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::task::{As01, AsStd, InRuntime};
 
-/// Sleeps on tokio 1's clock, and tells on which thread.
+/// Sleeps on tokio 1's clock, and returns the name of its thread.
 fn sleep() -> impl Future<Item = Option<String>, Error = ()> + Send {
     As01::pin(async {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -146,7 +146,7 @@ fn timers_of_tokio_0_1_fire_on_the_core_and_on_its_pool() {
     });
 }
 
-/// tokio-reactor is a thread of its own, so that a socket may be polled anywhere.
+/// tokio-reactor has its own thread, so a socket can be polled anywhere.
 #[test]
 fn a_socket_of_tokio_0_1_is_used_from_a_task_of_tokio_1() {
     on_tokio_1(async {

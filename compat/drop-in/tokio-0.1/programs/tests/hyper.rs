@@ -69,7 +69,7 @@ impl On {
 ///
 /// # Panics
 ///
-/// If it is not what stands there.
+/// If it is not what belongs there.
 fn check(at: usize, mut chunk: &[u8]) -> usize {
     let end = at + chunk.len();
     while !chunk.is_empty() {
@@ -120,7 +120,7 @@ fn answer(request: Request<Body>) -> Answer {
     }
 }
 
-/// A server on a runtime and thread of its own, which counts its connections.
+/// A server on its own runtime and thread, which counts its connections.
 struct Site {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

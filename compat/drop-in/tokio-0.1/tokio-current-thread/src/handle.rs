@@ -68,7 +68,7 @@ impl TaskExecutor {
         }
     }
 
-    /// Starts a task, which needn't be `Send`.
+    /// Starts a task, which doesn't have to be `Send`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A reactor on a thread of its own.
+//! A reactor on its own thread.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use futures::{Async, Future, Poll};
 
 use crate::{Handle, Reactor};
 
-/// A reactor that runs on a thread of its own; made by [`Reactor::background`].
+/// A reactor that runs on its own thread; made by [`Reactor::background`].
 ///
 /// Dropping it ends the reactor and waits for that.
 #[derive(Debug)]

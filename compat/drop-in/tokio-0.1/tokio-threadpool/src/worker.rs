@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 
-/// A worker of a pool. None exists: tokio 1 has workers of its own.
+/// A worker of a pool. None exists: tokio 1 has its own workers.
 #[derive(Debug)]
 pub struct Worker {
     id: WorkerId,

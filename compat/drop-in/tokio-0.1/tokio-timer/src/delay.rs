@@ -14,7 +14,7 @@ use crate::{clock, Error};
 #[derive(Debug)]
 pub struct Delay {
     deadline: Instant,
-    /// Of a `Timeout`, which starts anew with each item.
+    /// Of a `Timeout`, which starts again with each item.
     duration: Duration,
     waits: Waits,
 }

@@ -1,4 +1,4 @@
-//! Values that each become ready at an instant of its own.
+//! Values that each become ready at their own instant.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

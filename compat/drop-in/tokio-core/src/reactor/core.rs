@@ -42,7 +42,7 @@ use super::{wait, Handle, Remote};
 ///
 /// [`run`](Core::run) and [`turn`](Core::turn) block their thread, so they panic on a thread that
 /// is polling tasks of tokio 1, or of another `Core`. Libraries that own a `Core` go to
-/// `tokio::task::spawn_blocking` or a thread of their own. Code that has the choice makes its `Core`
+/// `tokio::task::spawn_blocking` or a separate thread. Code that has the choice makes its `Core`
 /// [`on`](Core::on) the runtime, and awaits [`run_async`](Core::run_async) there.
 pub struct Core {
     handle: Handle,

@@ -61,7 +61,7 @@ impl Handle {
 
     /// Spawns a future that may run on another thread.
     ///
-    /// The first call starts one thread for each processor, each with a `Core` of its own. They end
+    /// The first call starts one thread for each processor, each with its own `Core`. They end
     /// when this `Core` is dropped, and their tasks with them. When it is already gone, the future
     /// is dropped.
     ///

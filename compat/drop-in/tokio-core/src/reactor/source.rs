@@ -41,7 +41,7 @@ impl<E: Evented> Source<E> {
     }
 }
 
-/// Streams are watched for urgent bytes, too, where that can be told apart.
+/// Streams are watched for urgent bytes, too, where those can be distinguished.
 impl Source<TcpStream> {
     /// Puts a stream under watch that the caller has made, which may be a Unix socket.
     pub(crate) fn any_stream(tcp: TcpStream, handle: &Handle) -> io::Result<Source<TcpStream>> {

@@ -3,7 +3,7 @@
 //! The runtime polls its future only when that was woken, but a turn ends with any event, e.g. of a
 //! socket whose task is run by something else. Two places report events: the runtime, after it has
 //! waited for the system, and the sockets that a task waits for, since the runtime also asks the system
-//! without waiting while it has tasks of its own. All of it happens on the Core's thread.
+//! without waiting while it has its own tasks. All of it happens on the Core's thread.
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};

@@ -1,4 +1,4 @@
-//! The same futures on the same tokio, with the futures 0.1 that mended it.
+//! The same futures on the same tokio, with the version of futures that fixed it.
 
 use std::time::Duration;
 

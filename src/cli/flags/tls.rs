@@ -1,0 +1,124 @@
+//! Flags about TLS, to proxies and to destinations.
+
+use super::Flag;
+
+/// The variables in which OpenSSL finds the CA certificates, instead of the system's.
+const CA_VARIABLES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+pub(super) const PROXIES: &[Flag] = &[
+    Flag::option(
+        "proxy-cacert",
+        "FILE",
+        "CA certificates to trust for https:// proxies (PEM)",
+    )
+    .default_words("the system's")
+    .variables(CA_VARIABLES)
+    .described(
+        "ptunnel trusts only the certificates in FILE. For a self-signed proxy, FILE is the \
+         certificate of the proxy. The proxy's certificate must be valid and contain the host of \
+         its URL in its subjectAltName. The option applies to all `https://` proxies, including \
+         those of `--via` and `--pac`. With `--config`, SIGHUP reads the file again.",
+    )
+    .example(
+        "ptunnel -p https://proxy.example --proxy-cacert /etc/ptunnel/ca.pem \
+         8993:imap.example.org:993",
+    ),
+    Flag::option(
+        "proxy-cert",
+        "FILE",
+        "Client certificate for https:// proxies (PEM)",
+    )
+    .described(
+        "For proxies that require a client certificate. FILE contains the certificate, then the \
+         intermediate CA certificates. It can also contain the private key; otherwise add \
+         `--proxy-key`.",
+    )
+    .example(
+        "ptunnel -p https://proxy.example --proxy-cert /etc/ptunnel/client.pem \
+         8993:imap.example.org:993",
+    ),
+    Flag::option("proxy-key", "FILE", "Private key of --proxy-cert (PEM)")
+        .default_words("in the same file")
+        .requires("proxy-cert")
+        .described(
+            "The key must not have a passphrase. ptunnel warns if other users can read the file.",
+        )
+        .example(
+            "ptunnel -p https://proxy.example --proxy-cert /etc/ptunnel/client.pem --proxy-key \
+             /etc/ptunnel/client.key 8993:imap.example.org:993",
+        ),
+    Flag::switch(
+        "proxy-insecure",
+        "Skip verification of the proxy's certificate (warns on every connection)",
+    )
+    .described(
+        "Use it only for tests: an attacker on the network can impersonate the proxy and read the \
+         credentials. Each warning names the fault of the certificate.",
+    )
+    .example("ptunnel -p https://proxy.example --proxy-insecure 8993:imap.example.org:993"),
+];
+
+pub(super) const DESTINATIONS: &[Flag] = &[
+    Flag::option(
+        "cacert",
+        "FILE",
+        "CA certificates to trust for tls:// destinations (PEM)",
+    )
+    .default_words("the system's")
+    .variables(CA_VARIABLES)
+    .described(
+        "ptunnel trusts only the certificates in FILE. For a self-signed server, FILE is the \
+         certificate of the server. The server's certificate must be valid and contain HOST of the \
+         tunnel in its subjectAltName. The option applies to all `tls://` destinations. With \
+         `--config`, SIGHUP reads the file again.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 --cacert /etc/ptunnel/ca.pem \
+         1143:tls://imap.example.org:993",
+    ),
+    Flag::option(
+        "cert",
+        "FILE",
+        "Client certificate for tls:// destinations (PEM)",
+    )
+    .described(
+        "For servers that require a client certificate. FILE contains the certificate, then the \
+         intermediate CA certificates. It can also contain the private key; otherwise add `--key`. \
+         Every client of the listener uses this certificate.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 --cert /etc/ptunnel/client.pem \
+         1143:tls://imap.example.org:993",
+    ),
+    Flag::option("key", "FILE", "Private key of --cert (PEM)")
+        .default_words("in the same file")
+        .requires("cert")
+        .described(
+            "The key must not have a passphrase. ptunnel warns if other users can read the file.",
+        )
+        .example(
+            "ptunnel -p proxy.example:3128 --cert /etc/ptunnel/client.pem --key \
+             /etc/ptunnel/client.key 1143:tls://imap.example.org:993",
+        ),
+    Flag::switch(
+        "insecure",
+        "Skip verification of the destination's certificate (warns on every connection)",
+    )
+    .described(
+        "Use it only for tests: the proxy, or an attacker on the network, can impersonate the \
+         server. Each warning names the fault of the certificate.",
+    )
+    .example("ptunnel -p proxy.example:3128 --insecure 1143:tls://imap.example.org:993"),
+    Flag::switch(
+        "ignore-unexpected-eof",
+        "Accept a tls:// destination's end without close_notify, even if it is truncated",
+    )
+    .described(
+        "Some servers close a connection without TLS's close_notify. By default ptunnel delivers \
+         everything that arrived and then resets the client's connection, because an attacker \
+         could have cut the stream. With this option, such an end is an ordinary one. Use it only \
+         if the protocol itself marks the end, as HTTP does with `Content-Length`. The option \
+         applies to all `tls://` destinations.",
+    )
+    .example("ptunnel -p proxy.example:3128 --ignore-unexpected-eof 8080:tls://server.example:443"),
+];
