@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::examples::{blocks, examples};
 use crate::support::program::binary;
 use crate::support::{parts, TempDir};
 
@@ -11,35 +12,6 @@ const PTUNNEL: &str = "ptunnel() {
     \"$PTUNNEL\" \"$@\"
 }
 ";
-
-/// A command, and the lines of output that the guide shows below it.
-struct Example {
-    command: String,
-    output: Vec<String>,
-}
-
-/// The commands of the blocks marked `console`.
-fn examples(text: &str) -> Vec<Example> {
-    let mut examples: Vec<Example> = Vec::new();
-    for line in blocks(text, "console").flat_map(str::lines) {
-        if let Some(command) = line.strip_prefix("$ ") {
-            examples.push(Example {
-                command: command.to_string(),
-                output: Vec::new(),
-            });
-        } else if let Some(last) = examples.last_mut() {
-            last.output.push(line.to_string());
-        }
-    }
-    examples
-}
-
-/// The blocks of code in this language.
-fn blocks<'a>(text: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
-    let parts: Vec<&str> = text.split(&format!("\n```{}\n", language)[..]).collect();
-    let blocks = parts.into_iter().skip(1);
-    blocks.map(|rest| rest.split("\n```").next().unwrap())
-}
 
 /// The part of a command that runs ptunnel to serve clients: the command itself, or the
 /// ProxyCommand of ssh.

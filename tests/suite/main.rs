@@ -10,6 +10,7 @@
 mod support;
 
 mod ends;
+mod examples;
 
 mod access;
 mod auth;

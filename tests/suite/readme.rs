@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::examples::examples;
 use crate::names::with_hosts;
 use crate::support::program::binary;
 use crate::support::{parts, Peer, Ptunnel, TempDir};
@@ -11,32 +12,6 @@ const MOST_WORDS: usize = 800;
 fn readme() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     fs::read_to_string(path).expect("README.md")
-}
-
-/// A command that README shows, and the lines of output below it.
-struct Example {
-    command: String,
-    output: Vec<String>,
-}
-
-/// The commands of the blocks marked `console`.
-fn examples(text: &str) -> Vec<Example> {
-    let mut examples: Vec<Example> = Vec::new();
-    let blocks = text.split("\n```console\n").skip(1);
-    for block in blocks.map(|rest| rest.split("\n```").next().unwrap()) {
-        for line in block.lines() {
-            if line.starts_with("$ ") {
-                examples.push(Example {
-                    command: line[2..].to_string(),
-                    output: Vec::new(),
-                });
-            } else {
-                let last = examples.last_mut().expect("a command above its output");
-                last.output.push(line.to_string());
-            }
-        }
-    }
-    examples
 }
 
 /// The command line of ptunnel in a command: the command itself, or ssh's ProxyCommand.
