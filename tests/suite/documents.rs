@@ -1,5 +1,6 @@
-//! The documents and the tree: each path that a document names exists, and CONTRIBUTING names each
-//! module of `src/` that is a folder. MIGRATION's headings, tests and diffs: `compat/guide/tests/guide.rs`.
+//! The documents and the tree: each path that a document names exists, each link leads to a heading,
+//! and CONTRIBUTING names each module of `src/` that is a folder. MIGRATION's headings, tests and
+//! diffs: `compat/guide/tests/guide.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -68,6 +69,72 @@ fn contributing_names_each_folder_of_the_source() {
     folders.retain(|folder| !named.contains(folder));
     let unnamed = folders;
     assert!(unnamed.is_empty(), "{:?}", unnamed);
+}
+
+/// Links are resolved as on GitHub. An anchor of a source file is a line, which isn't checked.
+#[test]
+fn each_link_leads_to_a_file_and_a_heading() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, mut broken) = (Vec::new(), Vec::new());
+    collect(root, "", &mut files, &mut Vec::new());
+    for document in files.iter().filter(|file| file.ends_with(".md")) {
+        let path = root.join(document);
+        let text = fs::read_to_string(&path).unwrap();
+        for link in links(&text) {
+            let (file, anchor) = link.split_at(link.find('#').unwrap_or_else(|| link.len()));
+            let target = match file {
+                "" => path.clone(),
+                _ => path.parent().unwrap().join(file),
+            };
+            let has_heading = || {
+                let anchors = fs::read_to_string(&target).map(|text| anchors(&text));
+                anchors.unwrap().contains(&anchor[1..].to_string())
+            };
+            let is_page = target
+                .extension()
+                .map_or(false, |extension| extension == "md");
+            if !target.exists() || is_page && !anchor.is_empty() && !has_heading() {
+                broken.push(format!("{}: {}", document, link));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{:#?}", broken);
+}
+
+/// The targets of links within the repository.
+fn links(text: &str) -> Vec<&str> {
+    let is_local = |link: &&str| !link.contains("://") && !link.starts_with("mailto:");
+    prose(text)
+        .flat_map(|line| line.split("](").skip(1))
+        .map(|rest| rest.split(')').next().unwrap())
+        .filter(is_local)
+        .collect()
+}
+
+/// The names of a page's headings: a second heading with the same name has a number.
+fn anchors(text: &str) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    for heading in prose(text).filter(|line| line.starts_with('#')) {
+        let heading = heading.trim_start_matches('#').trim();
+        let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+        let name: String = heading.chars().filter(is_kept).collect();
+        let name = name.to_lowercase().replace(' ', "-");
+        let numbered = (1..).map(|number| format!("{}-{}", name, number));
+        let mut names = Some(name.clone()).into_iter().chain(numbered);
+        let free = names.find(|name| !anchors.contains(name));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+/// The lines outside of blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
 }
 
 /// Pushes the paths below `prefix`, relative to `root`, without what a build makes.
