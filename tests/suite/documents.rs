@@ -81,7 +81,7 @@ fn each_link_leads_to_a_file_and_a_heading() {
         let path = root.join(document);
         let text = fs::read_to_string(&path).unwrap();
         for link in links(&text) {
-            let (file, anchor) = link.split_at(link.find('#').unwrap_or_else(|| link.len()));
+            let (file, anchor) = link.split_at(link.find('#').unwrap_or(link.len()));
             let target = match file {
                 "" => path.clone(),
                 _ => path.parent().unwrap().join(file),
