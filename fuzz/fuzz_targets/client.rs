@@ -27,9 +27,9 @@ struct Heard {
 enum End {
     /// There is more to come.
     Unsaid,
-    /// With what stands behind the request.
+    /// With the bytes behind the request.
     Asked(InboundProtocol, HostPort, Vec<u8>),
-    /// What it is told, and what the log says.
+    /// The reply to it, and the text of the log.
     Rejection(Vec<u8>, String),
 }
 
@@ -88,7 +88,7 @@ fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
     Heard { sent, end }
 }
 
-/// Nobody keeps more of a client that doesn't come to an end.
+/// The most that is kept of a client whose request doesn't end.
 fn ends_within(limit: usize, bytes: &[u8]) {
     assert!(bytes.len() < limit, "it would wait for ever");
     let filled = [bytes, &vec![b'a'; limit - bytes.len()]].concat();
@@ -119,8 +119,8 @@ fn heard_in_socks(bytes: &[u8], heard: &Heard) {
     }
 }
 
-/// Read anew, from RFC 1928 §3 and §4: the destination and where the request ends, nothing as long
-/// as either may still come, or what the client is to be told.
+/// A second decoder, after RFC 1928 §3 and §4: the destination and where the request ends, nothing
+/// while either is incomplete, or the reply to the client.
 fn socks(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, u8> {
     let Some(methods) = counted(bytes, 1) else {
         return Ok(None);
@@ -167,7 +167,7 @@ fn socks(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, u8> {
     }
 }
 
-/// So many bytes as the one at `index` says, which stand behind it.
+/// The bytes behind the one at `index`, which is their number.
 fn counted(bytes: &[u8], index: usize) -> Option<&[u8]> {
     let count = usize::from(*bytes.get(index)?);
     bytes.get(index + 1..index + 1 + count)
@@ -189,8 +189,8 @@ fn heard_in_socks4(bytes: &[u8], heard: &Heard) {
     }
 }
 
-/// Read anew, from the descriptions of SOCKS4 and 4A, field after field: the destination and where
-/// the request ends, nothing as long as either may still come, or that it can't be served.
+/// A second decoder, after the descriptions of SOCKS4 and 4A, field by field: the destination and
+/// where the request ends, nothing while either is incomplete, or that it can't be served.
 fn socks4(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, ()> {
     if bytes.get(1).is_some_and(|command| *command != 1) {
         return Err(());
@@ -246,7 +246,7 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
     }
 }
 
-/// A head read anew, without the parser that is tested: its first line that isn't blank, as words,
+/// A second reading of a head, without the parser that is tested: its first line that isn't blank, as words,
 /// the lines behind it up to the next blank one, and where that ends.
 fn head(bytes: &[u8]) -> ([&str; 3], Vec<&[u8]>, usize) {
     let mut length = 0;

@@ -67,8 +67,8 @@ fn words(name: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// A complaint may show a name, and what somebody takes for one. So each line with the password is
-/// one that nobody could take for anything but its value.
+/// An error can show a name, and anything that looks like one. So each line with the password is
+/// one that can only be its value.
 fn is_value_alone(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| line.contains(CANARY));
     let is_value = |line: &str| {

@@ -155,7 +155,7 @@ fn status(lines: &[Vec<u8>]) -> u16 {
     first[9..12].parse().expect("a status")
 }
 
-/// What the client got is one reply of what was said, read anew, and nothing behind it.
+/// By a second reading, the client got one of the server's replies and nothing behind it.
 fn judge(said: &[u8], got: &Got, is_head: bool, is_modern: bool) {
     let (mut said, mut bytes) = (said, &got.bytes[..]);
     loop {

@@ -62,7 +62,7 @@ fn sent(proxy: &ProxySpec, credentials: &Credentials) {
     assert!(auth::is_basic(&given, credentials));
 }
 
-/// What stands behind the first colon of the user info may be a secret; the user's name is none.
+/// The text behind the first colon of the user info can be a secret; the user's name is none.
 fn complained(text: &str, complaint: &str) {
     ptunnel_fuzz::shown(complaint);
     let (front, host) = match text.rfind('@') {

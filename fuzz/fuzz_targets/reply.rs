@@ -72,7 +72,7 @@ fn answered(bytes: &[u8]) {
     }
 }
 
-/// The same of a SOCKS5 proxy: what it gets is who we are, once, and one request.
+/// The same of a SOCKS5 proxy: it gets the credentials, once, and one request.
 fn answered_by_socks5(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
         let identity = AuthCache::new(joe(), Schemes::default());
@@ -165,7 +165,7 @@ fn destination() -> HostPort {
     "example.org:22".parse().expect("a destination")
 }
 
-/// Read anew, without the parser that is tested: the first line that isn't blank.
+/// A second reading, without the parser that is tested: the first line that isn't blank.
 fn status(head: &[u8]) -> u16 {
     let mut lines = head
         .split(|b| *b == b'\n')

@@ -71,7 +71,7 @@ fn policy(credentials: Option<Credentials>, allow: &[&str]) -> Policy {
     })
 }
 
-/// Read anew: the scheme in any case, then the token.
+/// A second reading: the scheme in any case, then the token.
 fn is_joe(inbound: &ConnectHead) -> bool {
     let value = match &inbound.authorization {
         Some(value) => value.reveal().trim(),

@@ -119,8 +119,8 @@ pub fn shown(text: &str) {
     assert!(!text.contains(is_obeyed), "{text:?} is not fit to be shown");
 }
 
-/// Checks a destination: it reads what it displays, and stands in a request for it and nothing
-/// else.
+/// Checks a destination: its text reads back as the same, and a request for it contains that text
+/// and nothing else.
 pub fn destination(destination: &HostPort) {
     let text = destination.to_string();
     let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
@@ -133,7 +133,7 @@ pub fn destination(destination: &HostPort) {
     assert_eq!(asked(&Request::connect(destination)).target, text);
 }
 
-/// What a proxy reads of our request: one head, and nothing behind it.
+/// What a proxy reads of ptunnel's request: one head, and nothing behind it.
 pub fn asked(request: &Request) -> ConnectHead {
     let bytes = request.encode();
     match ConnectHead::decode(&bytes, usize::MAX) {
@@ -145,8 +145,8 @@ pub fn asked(request: &Request) -> ConnectHead {
     }
 }
 
-/// Checks how a client is sent away: with a whole reply that has one of these statuses and one
-/// line of text that may be shown, no more.
+/// Checks the reply to a rejected client: it is whole, has one of these statuses and one line of
+/// text that can be shown, and nothing more.
 pub fn rejected(why: &str, reply: &[u8], statuses: &[u16]) {
     shown(why);
     let (response, length) = match Response::decode(reply, HEAD_LIMIT) {
@@ -182,7 +182,7 @@ pub fn elements(fields: &[(String, String)], name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Read anew, from RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
+/// A second reading, after RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
 /// of them if it doesn't end there.
 pub fn chunked(body: &[u8]) -> Result<(usize, bool), ()> {
     let all = Ok((body.len(), false));

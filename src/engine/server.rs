@@ -5,8 +5,8 @@
 //!              └──────── a thread fails or panics ─────────────────────────────┘
 //! ```
 //!
-//! The first thread is the leader: it receives the signals and stops the others, each of which has a
-//! [`Reactor`] of its own.
+//! The first thread is the leader: it receives the signals and stops the others, each of which has its
+//! own [`Reactor`].
 
 use std::io;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};

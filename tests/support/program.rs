@@ -41,7 +41,7 @@ pub fn clean_command(program: impl Into<OsString>) -> Command {
 /// More pipes than `pipe-user-pages-soft` allows by default: 16,384 pages, and a pipe has 16.
 pub const PIPES: usize = 1_100;
 
-/// User and group id of nobody.
+/// User and group id of `nobody`.
 pub const NOBODY: u32 = 65_534;
 
 /// Opens the program before its folder becomes inaccessible.
@@ -194,12 +194,12 @@ impl Ptunnel {
     }
 
     /// Runs the program as a user whose limit of pipe memory is used up, by `PIPES` pipes that the
-    /// program inherits. Root has no such limit, so the program runs as nobody.
+    /// program inherits. Root has no such limit, so the program runs as `nobody`.
     pub fn with_pipe_memory_used_up(self) -> Ptunnel {
         self.by_nobody_after(&USE_UP_PIPE_MEMORY.replace("PIPES", &PIPES.to_string()))
     }
 
-    /// Runs the program as nobody; requires root.
+    /// Runs the program as `nobody`; requires root.
     pub fn by_nobody(self) -> Ptunnel {
         self.by_nobody_after("")
     }

@@ -6,7 +6,7 @@
 //!                       History ◀─┘       └──▶ health_probe  /healthz
 //! ```
 //!
-//! The server is blocking code on a few threads of its own, so no tunnel waits for its clients, and
+//! The server is blocking code on a few separate threads, so no tunnel waits for its clients, and
 //! it is the same with every engine. It must not contain futures or secrets: it shows a proxy by
 //! its address and an error by its text in the log. Only [`listener`](crate::listener) uses it: it
 //! calls [`start`] at startup and publishes the next [`Snapshot`](registry::Snapshot) at each

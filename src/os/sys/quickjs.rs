@@ -23,7 +23,7 @@ const FILE: &[u8] = b"input\0";
 /// Answers a call from JavaScript. It has no access to the engine.
 type HostFunction = Box<dyn FnMut(&[String]) -> String>;
 
-/// A JavaScript context with a runtime of its own, for one thread.
+/// A JavaScript context with its own runtime, for one thread.
 pub(crate) struct QuickJs {
     runtime: NonNull<JSRuntime>,
     context: NonNull<JSContext>,

@@ -82,7 +82,7 @@ impl AsRawFd for Nested {
     }
 }
 
-/// Returns whether `core` waits in an epoll set of its own, on its own thread, as tokio-core does
+/// Returns whether `core` waits in its own epoll set, on its own thread, as tokio-core does
 /// up to 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
 ///
 /// Only the later versions have a method `runtime`; with the others the trait's method is called.

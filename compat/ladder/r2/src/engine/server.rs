@@ -5,8 +5,8 @@
 //!              └──────── a thread fails or panics ─────────────────────────────┘
 //! ```
 //!
-//! The first thread receives the signals and leads the others, each of which has a [`Worker`] with a
-//! runtime of its own, through the phases of `shutdown`.
+//! The first thread receives the signals and leads the others, each of which has a [`Worker`] with its
+//! own runtime, through the phases of `shutdown`.
 
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::thread;
