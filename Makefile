@@ -31,7 +31,7 @@ run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:
 changed = $(foreach manifest,$(filter-out Cargo.toml,$(MANIFESTS)),$(if $(filter $(dir $(manifest))%,$(CHANGED)),$(manifest)))
 
 check: CHANGED = $(shell git diff --name-only "$$(git merge-base HEAD main 2>/dev/null || echo HEAD)"; git ls-files --others --exclude-standard)
-check: fmt layers ## a quick check while working: format, clippy on what changed, unit tests, a smoke run; no release build
+check: fmt layers prose ## a quick check while working: format, prose, clippy on what changed, unit tests, a smoke run; no release build
 	@set -e; for manifest in Cargo.toml $(changed); do (set -x; \
 		$(CARGO) clippy --workspace --all-targets --locked --manifest-path $$manifest -- -D warnings); done
 	$(CARGO) test --locked --lib
@@ -215,7 +215,7 @@ gate-update: ## write tests/gate/counts again, for a change that moves the count
 	tests/setup valgrind=valgrind
 	$(CARGO) test --release --locked --test gate -- --update
 
-lint: fmt layers clippy doc pure ## check the code without running it: fmt, layers, clippy, doc, pure
+lint: fmt layers prose clippy doc pure ## check code and documents without running them: fmt, layers, prose, clippy, doc, pure
 
 # The rungs up to r4 link to files whose unit tests need the root: no tests of theirs are built.
 RUNG_0 := compat/ladder/r0/Cargo.toml compat/ladder/r0/0.1.18/Cargo.toml
