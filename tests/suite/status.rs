@@ -1483,7 +1483,7 @@ download-note: 12.3 MB since start
 opening: 21 ms
 opening-note: p95: 1.50 s, last 10 min
 failed: 8
-failed-note: last 10 min; 20 since start
+failed-note: last 10 min; 20 total
 uptime: 1 d 2 h
 version: ptunnel 9.8.7
 figcaption: Throughput
@@ -1495,8 +1495,8 @@ axis: 10 min ago | 5 min ago | now
 figcaption: Connect time
 key: p50: 30 ms | p95: 1.50 s
 scale: 2 s | 0
-one: M594.0 99.5h0M598.0 99.0h0L600.0 98.5
-two: M594.0 95.0h0M598.0 90.0h0L600.0 25.0
+one: M594.0 99.5h0L598.0 99.0L600.0 98.5
+two: M594.0 95.0h0L598.0 90.0L600.0 25.0
 axis: 10 min ago | 5 min ago | now
 figcaption: Connections
 key: active: 4 | failed: 3

@@ -80,6 +80,8 @@ const CAUSES = {
 /* Charts: two lines over the last 10 minutes. */
 
 const STEPS = 300;
+/* A line joins two values that are at most this many steps apart: 30 seconds. */
+const GAP = 15;
 const [WIDTH, HEIGHT] = [600, 100];
 
 const svg = (name, fields = {}) => {
@@ -137,22 +139,18 @@ class Chart {
     this.top.textContent = this.show(this.most).replace(/\.0+(?!\d)/, '');
     this.hint.textContent = known.length ? '' : this.empty;
     series.forEach((values, place) => {
-      let pen = 'M';
+      const all = values.map((value, index) => ({ value, index })).filter(({ value }) => value !== null);
+      const isJoined = (left, right) => left && right && right.index - left.index <= GAP;
+      let line = '';
       let alone = '';
-      const path = values.map((value, index) => {
-        if (value === null) {
-          pen = 'M';
-          return '';
-        }
-        const at = `${this.x(index, values.length)} ${this.y(value)}`;
+      all.forEach((one, number) => {
+        const at = `${this.x(one.index, values.length)} ${this.y(one.value)}`;
+        const follows = isJoined(all[number - 1], one);
         /* A line of no length has round ends: it is drawn as a dot. */
-        const dot = pen === 'M' ? 'h0' : '';
-        if (dot && (values[index + 1] ?? null) === null) alone += `M${at}h0`;
-        const point = pen + at + dot;
-        pen = 'L';
-        return point;
+        line += follows ? `L${at}` : `M${at}h0`;
+        if (!follows && !isJoined(one, all[number + 1])) alone += `M${at}h0`;
       });
-      this.lines[place].setAttribute('d', path.join(''));
+      this.lines[place].setAttribute('d', line);
       this.points[place].setAttribute('d', alone);
     });
     this.label();
@@ -349,7 +347,7 @@ const show = (status) => {
   $('opening-note').textContent = status.open_seconds.count
     ? `p95: ${time(status.open_seconds.p95)}, last 10 min` : 'none in the last 10 min';
   $('failed').textContent = count(sum(history.failed));
-  $('failed-note').textContent = `last 10 min; ${count(status.failed)} since start`;
+  $('failed-note').textContent = `last 10 min; ${count(status.failed)} total`;
   $('uptime').textContent = span(status.uptime);
   $('version').textContent = `ptunnel ${status.version}`;
 
