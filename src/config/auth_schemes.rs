@@ -14,12 +14,19 @@ pub enum Scheme {
     Digest,
     /// MS-NLMP, version 2: sends a digest, in three messages on one connection.
     Ntlm,
+    /// RFC 4559: sends a token of GSSAPI, with a Kerberos ticket as a rule. It needs no password.
+    Negotiate,
 }
 
 impl Scheme {
     /// Returns the scheme with this name; case doesn't matter (RFC 9110 §11.1).
     pub(crate) fn named(name: &str) -> Option<Scheme> {
-        let all = [Scheme::Basic, Scheme::Digest, Scheme::Ntlm];
+        let all = [
+            Scheme::Basic,
+            Scheme::Digest,
+            Scheme::Ntlm,
+            Scheme::Negotiate,
+        ];
         let mut all = all.iter().copied();
         all.find(|scheme| scheme.name().eq_ignore_ascii_case(name))
     }
@@ -29,6 +36,7 @@ impl Scheme {
             Scheme::Basic => "Basic",
             Scheme::Digest => "Digest",
             Scheme::Ntlm => "NTLM",
+            Scheme::Negotiate => "Negotiate",
         }
     }
 }
@@ -39,7 +47,8 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The schemes that may be used: all, unless the user named some.
+/// The schemes that may be used: all that take a password, unless the user named some. Negotiate must
+/// be named, since it asks a KDC for a ticket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schemes {
     named: Vec<Scheme>,
@@ -47,11 +56,19 @@ pub struct Schemes {
 
 impl Schemes {
     /// The names of the schemes.
-    pub const NAMES: &'static [&'static str] = &["basic", "digest", "ntlm"];
+    pub const NAMES: &'static [&'static str] = &["basic", "digest", "ntlm", "negotiate"];
 
     /// Returns whether `scheme` may be used.
     pub fn allow(&self, scheme: Scheme) -> bool {
-        self.named.is_empty() || self.named.contains(&scheme)
+        let is_default = self.named.is_empty() && scheme != Scheme::Negotiate;
+        is_default || self.named.contains(&scheme)
+    }
+
+    /// Whether the first request carries a token of Negotiate, before the proxy has offered it: no
+    /// other scheme is named.
+    pub fn send_negotiate_ahead(&self) -> bool {
+        let mut named = self.named.iter();
+        !self.named.is_empty() && named.all(|scheme| *scheme == Scheme::Negotiate)
     }
 
     /// Returns whether the first request carries Basic, before the proxy has offered its schemes.
@@ -71,8 +88,8 @@ impl FromStr for Schemes {
         let read = |name: &str| {
             Scheme::named(name.trim()).ok_or_else(|| {
                 let why = match name.trim().to_ascii_lowercase().as_str() {
-                    "negotiate" | "kerberos" => "Kerberos (Negotiate) isn't supported",
-                    _ => "it is basic, digest, ntlm or a list of them",
+                    "kerberos" | "spnego" | "gssapi" => "HTTP's name for it is negotiate",
+                    _ => "it is basic, digest, ntlm, negotiate or a list of them",
                 };
                 wrong("authentication schemes", text, why, "digest,ntlm")
             })
@@ -97,10 +114,13 @@ mod tests {
             let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
             assert!(complaint.contains("a list of them; e.g. digest,ntlm"));
         }
-        for wrong in &["negotiate", "ntlm,Kerberos"] {
-            let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
-            assert!(complaint.contains("(Negotiate) isn't supported"));
-        }
+        let complaint = "ntlm,Kerberos".parse::<Schemes>().unwrap_err();
+        assert!(complaint.to_string().contains("name for it is negotiate"));
+        assert!(!all.allow(Scheme::Negotiate), "it must be named");
+        let named = |text: &str| text.parse::<Schemes>().unwrap();
+        assert!(named("Negotiate,digest").allow(Scheme::Negotiate));
+        assert!(named("negotiate").send_negotiate_ahead());
+        assert!(!named("negotiate,digest").send_negotiate_ahead());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! A proxy of a pool, and its health: the answers and failures so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
-use crate::config::{ProxySpec, Schemes};
-use crate::proto::auth::AuthCache;
+use super::kerberos::Kerberos;
+use crate::config::{Protocol, ProxySpec, Scheme, Schemes};
+use crate::proto::auth::{AuthCache, ContextSource};
 
 /// Milliseconds after a failure in which a proxy isn't tried first.
 pub(super) const AVOIDED: u64 = 30_000;
@@ -12,7 +14,7 @@ pub(super) const AVOIDED: u64 = 30_000;
 #[derive(Debug)]
 pub(super) struct PooledProxy {
     pub(super) spec: ProxySpec,
-    /// Set if the proxy's protocol takes a password and there is one.
+    /// Set if the proxy's protocol takes a password and there is one, or Kerberos tickets are used.
     pub(super) auth: Option<AuthCache>,
     /// A time in milliseconds; 0 unless the proxy failed and hasn't answered since.
     avoided_until: AtomicU64,
@@ -39,8 +41,13 @@ impl PooledProxy {
     pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> PooledProxy {
         let credentials = spec.credentials.clone();
         let credentials = credentials.filter(|_| spec.protocol.has_password());
+        let has_ticket = spec.protocol == Protocol::Http && schemes.allow(Scheme::Negotiate);
+        let contexts = Some(spec.address.host.to_string()).filter(|_| has_ticket);
+        let contexts = contexts.map(|host| Arc::new(Kerberos::new(host)) as Arc<dyn ContextSource>);
+        let has_auth = credentials.is_some() || contexts.is_some();
+        let auth = AuthCache::with_contexts(credentials, contexts, schemes.clone());
         PooledProxy {
-            auth: credentials.map(|credentials| AuthCache::new(credentials, schemes.clone())),
+            auth: Some(auth).filter(|_| has_auth),
             spec,
             avoided_until: AtomicU64::default(),
             answers: AtomicU64::default(),

@@ -161,16 +161,21 @@ impl Hop {
 
     /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a
     /// password. A proxy refuses a wrong password at once; a proxy that takes longer is connecting
-    /// to the destination.
+    /// to the destination. A KDC may take longer to issue a ticket.
     pub fn auth_wait(&self) -> Option<Duration> {
-        self.proxy.auth.as_ref().map(|_| Duration::from_secs(1))
+        let auth = self.proxy.auth.as_ref()?;
+        Some(Duration::from_secs(if auth.has_contexts() {
+            10
+        } else {
+            1
+        }))
     }
 
     /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
     /// waits for the proxy's reply, other tunnels wait too: each of them would send a wrong
-    /// password again. The callback that `callback` makes is called when it is time to call this
+    /// password again. With Kerberos, a tunnel waits for its token. The callback that `callback` makes is called when it is time to call this
     /// again.
-    pub fn is_clear(&self, callback: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+    pub fn is_clear(&self, callback: impl FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
         let auth = self.proxy.auth.as_ref();
         auth.map_or(true, |auth| auth.is_clear(callback))
     }

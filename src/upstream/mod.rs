@@ -14,6 +14,7 @@ mod chain;
 mod failover;
 mod health;
 mod hop;
+mod kerberos;
 pub mod pac;
 mod pac_pools;
 mod pool;

@@ -347,7 +347,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             at(kerberos.address()),
             "CONNECT",
             4,
-            "it offers Negotiate: only Basic, Digest (MD5, SHA-256) and NTLM are supported",
+            "it offers Negotiate: to use a Kerberos ticket, add --proxy-auth negotiate",
             "",
         ),
         (

@@ -182,7 +182,7 @@ fn fish_completes_flags_values_and_files() {
     let output = command.output().expect("fish");
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "--splice\n.\n--direct-fallback\n.\nnever\n.\n.\nntlm\n.\na password\n.\n",
+        "--splice\n.\n--direct-fallback\n.\nnever\n.\n.\nnegotiate\nntlm\n.\na password\n.\n",
         "{}",
         parts::described(&output)
     );

@@ -32,6 +32,7 @@ mod guide;
 mod half_close;
 mod help;
 mod keepalive;
+mod kerberos;
 mod linger;
 mod listen;
 mod logging;

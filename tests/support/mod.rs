@@ -11,6 +11,7 @@
 pub mod bytes;
 #[cfg(target_arch = "x86_64")]
 pub mod faults;
+pub mod kerberos;
 pub mod parts;
 pub mod peer;
 pub mod process;

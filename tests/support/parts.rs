@@ -213,7 +213,7 @@ pub struct Squid {
 }
 
 /// Rules of a squid that requires authentication; they must follow `auth_param`.
-const KNOWN_ONLY: &str = "acl known proxy_auth REQUIRED\n\
+pub(super) const KNOWN_ONLY: &str = "acl known proxy_auth REQUIRED\n\
                           http_access allow known\n\
                           http_access deny all\n";
 
@@ -267,7 +267,8 @@ impl Squid {
         })
     }
 
-    fn with_rules(rules: impl FnOnce(&TempDir) -> String) -> Squid {
+    /// `rules` returns the lines about clients, given a folder that squid may write to.
+    pub(super) fn with_rules(rules: impl FnOnce(&TempDir) -> String) -> Squid {
         let program = find("squid");
         let folder = open_folder();
         let rules = rules(&folder);
@@ -309,7 +310,7 @@ impl Squid {
 }
 
 /// Returns a folder that squid can write to after it has dropped root's privileges.
-fn open_folder() -> TempDir {
+pub(super) fn open_folder() -> TempDir {
     let folder = TempDir::new();
     let mode = fs::Permissions::from_mode(0o777);
     fs::set_permissions(folder.path(), mode).expect("permissions");

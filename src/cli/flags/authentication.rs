@@ -81,7 +81,7 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
     Flag::option(
         "proxy-auth",
         "SCHEMES",
-        "Allowed authentication schemes: basic, digest, ntlm",
+        "Allowed authentication schemes: basic, digest, ntlm, negotiate",
     )
     .default_words("all")
     .suggesting(Schemes::NAMES)
@@ -91,8 +91,10 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
          strongest one that the proxy offers: Digest, then NTLM, then Basic. NTLM is version 2 \
          only.\n\n\
          With a list without `basic`, ptunnel never sends the password itself, and the first \
-         tunnel takes one more request. The option applies to HTTP proxies only. Kerberos \
-         (Negotiate) isn't supported.",
+         tunnel takes one more request. The option applies to HTTP proxies only.\n\n\
+         `negotiate` is Kerberos. It must be named, and needs no `--user`: ptunnel takes a ticket \
+         from the user's cache (`kinit`), or from the keytab in `KRB5_CLIENT_KTNAME`, through the \
+         system's GSSAPI library. The proxy must be given by its name, not by an address.",
     )
     .example(
         "ptunnel -p proxy.example:3128 -U joe --proxy-auth digest,ntlm 8993:imap.example.org:993",

@@ -9,6 +9,7 @@ mod argv;
 mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
+mod gssapi;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 mod listening_socket;
 #[cfg(feature = "tls")]
@@ -29,6 +30,7 @@ pub use self::descriptor::{unacknowledged, ReservedFd};
 pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]
 pub(crate) use self::epoll::{Epoll, Event, Events};
+pub(crate) use self::gssapi::GssContext;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]

@@ -5,12 +5,12 @@ use std::mem;
 use super::super::refusal::AuthFailure;
 use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
-use super::{basic, ntlm, AuthCache, Challenge};
+use super::{basic, negotiate, ntlm, AuthCache, Challenge, SecurityContext};
 use crate::config::{HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
 /// Maximum number of challenges that are answered for one tunnel: one for credentials that were
-/// sent before the proxy required them, two for NTLM.
+/// sent before the proxy required them, two for NTLM, also inside of Negotiate.
 const MAX_ANSWERS: u8 = 3;
 
 /// The method of every request.
@@ -39,6 +39,7 @@ enum Sent {
     Digest(Box<Session>),
     NtlmNegotiate,
     NtlmAuthenticate,
+    Negotiate(Box<dyn SecurityContext>),
 }
 
 /// The credentials for the next request.
@@ -68,11 +69,16 @@ impl Authenticator {
             Sent::Basic => Some(Scheme::Basic),
             Sent::CachedDigest(_) | Sent::Digest(_) => Some(Scheme::Digest),
             Sent::NtlmNegotiate | Sent::NtlmAuthenticate => Some(Scheme::Ntlm),
+            Sent::Negotiate(_) => Some(Scheme::Negotiate),
         }
     }
 
     /// Returns the credentials of the first request: those that the proxy accepted last, or Basic.
     pub(in crate::proto) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
+        if self.clearance.cache().begins_with_negotiate() {
+            return self.negotiate().ok();
+        }
+        let credentials = self.clearance.credentials().cloned()?;
         // Even if nothing is sent ahead: this tunnel then answers a challenge without waiting.
         let permission = self.clearance.request();
         let cache = self.clearance.cache();
@@ -85,14 +91,13 @@ impl Authenticator {
             return None;
         }
         let (sent, value) = match &mut *cached {
-            CachedAuth::Nothing | CachedAuth::Basic => {
-                (Sent::Basic, basic(self.clearance.credentials()))
-            }
+            CachedAuth::Nothing | CachedAuth::Basic => (Sent::Basic, basic(&credentials)),
             CachedAuth::Digest(session) => {
                 let value = session.answer(METHOD, &target.to_string());
                 (Sent::CachedDigest(session.nonce().to_string()), value)
             }
             CachedAuth::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
+            CachedAuth::Negotiate => return None,
         };
         drop(cached);
         self.sent = sent;
@@ -123,6 +128,9 @@ impl Authenticator {
                 return answer.ok_or(AuthFailure::NtlmStopped);
             }
             Sent::NtlmAuthenticate => return Err(self.refused(Scheme::Ntlm)),
+            Sent::Negotiate(context) if self.offers(challenges, Scheme::Negotiate) => {
+                return self.answer_negotiate(context, challenges)
+            }
             // A proxy that offers other schemes only has not looked at Basic.
             Sent::Basic if challenges.is_empty() || self.offers(challenges, Scheme::Basic) => {
                 return Err(self.refused(Scheme::Basic))
@@ -143,6 +151,18 @@ impl Authenticator {
             });
         }
         self.answers += 1;
+        if self.offers(challenges, Scheme::Negotiate) {
+            match self.negotiate() {
+                Ok(value) => {
+                    let is_bound = false;
+                    return Ok(Answer { value, is_bound });
+                }
+                Err(why) if self.clearance.credentials().is_none() => {
+                    return Err(AuthFailure::NoContext(why))
+                }
+                Err(_) => {}
+            }
+        }
         let answer = match self.choose(challenges, target, uses) {
             Some(answer) => answer,
             None => return Err(self.no_scheme(challenges)),
@@ -158,7 +178,20 @@ impl Authenticator {
     pub(in crate::proto) fn again(&mut self, target: &HostPort) -> Option<Secret> {
         match &mut self.sent {
             Sent::Digest(session) => Some(session.answer(METHOD, &target.to_string())),
+            Sent::Negotiate(_) => self.negotiate().ok(),
             _ => None,
+        }
+    }
+
+    /// Checks the proxy's token with its acceptance, if it sent one: squid sends none with a 2xx.
+    ///
+    /// # Errors
+    ///
+    /// Why the proxy isn't the one that the ticket is for.
+    pub(in crate::proto) fn verify(&mut self, challenges: &[Challenge]) -> Result<(), String> {
+        match (&mut self.sent, negotiate::token(challenges)) {
+            (Sent::Negotiate(context), Some(token)) => context.step(&token).map(|_| ()),
+            _ => Ok(()),
         }
     }
 
@@ -181,7 +214,9 @@ impl Authenticator {
 
     /// Notes that the proxy refused the password in this scheme.
     fn refused(&mut self, scheme: Scheme) -> AuthFailure {
-        self.clearance.refused();
+        if scheme != Scheme::Negotiate {
+            self.clearance.refused();
+        }
         AuthFailure::Refused(scheme)
     }
 
@@ -211,15 +246,15 @@ impl Authenticator {
         }
     }
 
-    /// Chooses the strongest scheme, in curl's order. Digest doesn't show the password. Nor does
-    /// it, as NTLM does, show an answer made from a hash that can replace the password if it is
+    /// Chooses the strongest scheme with a password, in curl's order. Digest doesn't show the
+    /// password. Nor does it, as NTLM does, show an answer made from a hash that can replace the password if it is
     /// known. After the first tunnel it costs one request instead of two, and it outlives a closed
     /// connection. `uses` is how often a nonce that the proxy repeats was used already.
     fn choose(&mut self, challenges: &[Challenge], target: &HostPort, uses: u32) -> Option<Answer> {
         let offer =
             Offer::strongest(challenges).filter(|_| self.offers(challenges, Scheme::Digest));
         let value = if let Some(offer) = offer {
-            let mut session = Session::new(offer, self.clearance.credentials(), uses)?;
+            let mut session = Session::new(offer, self.clearance.credentials()?, uses)?;
             let value = session.answer(METHOD, &target.to_string());
             self.sent = Sent::Digest(Box::new(session));
             value
@@ -228,7 +263,7 @@ impl Authenticator {
             ntlm::negotiate()
         } else if self.offers(challenges, Scheme::Basic) {
             self.sent = Sent::Basic;
-            basic(self.clearance.credentials())
+            basic(self.clearance.credentials()?)
         } else {
             return None;
         };
@@ -244,10 +279,42 @@ impl Authenticator {
             .filter(|challenge| challenge.is(Scheme::Ntlm))
             .filter_map(|challenge| challenge.token.as_deref());
         let challenge = ntlm::ChallengeMessage::read(tokens.next()?)?;
-        let value = challenge.answer(self.clearance.credentials())?;
+        let value = challenge.answer(self.clearance.credentials()?)?;
         self.sent = Sent::NtlmAuthenticate;
         Some(Answer {
             value,
+            is_bound: true,
+        })
+    }
+
+    /// Begins a security context.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ContextSource::take`](super::ContextSource::take).
+    fn negotiate(&mut self) -> Result<Secret, String> {
+        let contexts = self.clearance.cache().contexts();
+        let contexts = contexts.ok_or("Kerberos isn't set up for this proxy")?;
+        let (context, token) = contexts.take()?;
+        self.sent = Sent::Negotiate(context);
+        Ok(negotiate::value(&token))
+    }
+
+    /// Goes on with a security context, on the same connection. A proxy that sends no token has
+    /// refused the last one.
+    fn answer_negotiate(
+        &mut self,
+        mut context: Box<dyn SecurityContext>,
+        challenges: &[Challenge],
+    ) -> Result<Answer, AuthFailure> {
+        let refused = AuthFailure::Refused(Scheme::Negotiate);
+        let token = negotiate::token(challenges).filter(|_| self.answers < MAX_ANSWERS);
+        let next = context.step(&token.ok_or_else(|| refused.clone())?);
+        let token = next.map_err(AuthFailure::NoContext)?.ok_or(refused)?;
+        self.answers += 1;
+        self.sent = Sent::Negotiate(context);
+        Ok(Answer {
+            value: negotiate::value(&token),
             is_bound: true,
         })
     }
@@ -261,7 +328,7 @@ impl Authenticator {
     /// suggests for the next one (RFC 7616 §3.5).
     pub(in crate::proto) fn accepted(&mut self, next_nonce: Option<String>) {
         match self.sent {
-            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),
+            Sent::Nothing | Sent::NtlmNegotiate | Sent::Negotiate(_) => self.clearance.unneeded(),
             _ => self.clearance.accepted(),
         }
         let accepted = match mem::replace(&mut self.sent, Sent::Nothing) {
@@ -283,6 +350,7 @@ impl Authenticator {
             }
             Sent::Basic if self.answers > 0 => CachedAuth::Basic,
             Sent::NtlmAuthenticate => CachedAuth::Ntlm,
+            Sent::Negotiate(_) => CachedAuth::Negotiate,
             Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return,
         };
         *self.clearance.cache().cached() = accepted;

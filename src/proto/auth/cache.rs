@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::digest::Session;
 use super::lockout::{Lockout, Permission, WakeFn};
+use super::ContextSource;
 use crate::config::{Credentials, Schemes};
 
 /// The credentials for one proxy, shared by all tunnels and threads. Cheap to clone.
@@ -15,7 +16,9 @@ pub struct AuthCache {
 
 #[derive(Debug)]
 struct AuthState {
-    credentials: Credentials,
+    credentials: Option<Credentials>,
+    /// For Negotiate, which needs no password.
+    contexts: Option<Arc<dyn ContextSource>>,
     schemes: Schemes,
     cached: Mutex<CachedAuth>,
     lockout: Mutex<Lockout>,
@@ -30,14 +33,26 @@ pub(super) enum CachedAuth {
     /// Each answer counts a use of its nonce.
     Digest(Session),
     Ntlm,
+    Negotiate,
 }
 
 impl AuthCache {
     /// Returns a cache that answers with these credentials, in one of these schemes.
     pub fn new(credentials: Credentials, schemes: Schemes) -> AuthCache {
+        AuthCache::with_contexts(Some(credentials), None, schemes)
+    }
+
+    /// Returns a cache that answers with these credentials and with contexts from this source, in
+    /// one of these schemes.
+    pub fn with_contexts(
+        credentials: Option<Credentials>,
+        contexts: Option<Arc<dyn ContextSource>>,
+        schemes: Schemes,
+    ) -> AuthCache {
         AuthCache {
             state: Arc::new(AuthState {
                 credentials,
+                contexts,
                 schemes,
                 cached: Mutex::new(CachedAuth::Nothing),
                 lockout: Mutex::default(),
@@ -49,16 +64,37 @@ impl AuthCache {
         &self.state.schemes
     }
 
+    pub(super) fn contexts(&self) -> Option<&dyn ContextSource> {
+        self.state.contexts.as_deref()
+    }
+
+    /// Returns whether the first request carries a token of Negotiate.
+    pub(super) fn begins_with_negotiate(&self) -> bool {
+        self.state.contexts.is_some()
+            && match *self.cached() {
+                CachedAuth::Nothing => self.state.schemes.send_negotiate_ahead(),
+                CachedAuth::Negotiate => true,
+                CachedAuth::Basic | CachedAuth::Digest(_) | CachedAuth::Ntlm => false,
+            }
+    }
+
     pub(super) fn cached(&self) -> MutexGuard<'_, CachedAuth> {
         let cached = self.state.cached.lock();
         cached.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a tunnel that begins now can start at once, because no other tunnel is the
-    /// first to send the password and waits for the proxy's reply. If one does, the function that
-    /// `wake` makes is called once that has changed.
-    pub(crate) fn is_clear(&self, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
-        self.lockout().is_clear(wake)
+    /// Returns whether a tunnel that begins now can start at once: no other tunnel is the first to
+    /// send the password and waits for the proxy's reply, and a security context is ready. If not, the
+    /// function that `wake` makes is called once that has changed.
+    pub(crate) fn is_clear(&self, mut wake: impl FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
+        let contexts = self.contexts();
+        contexts.map_or(true, |contexts| contexts.is_ready(&mut wake))
+            && (self.state.credentials.is_none() || self.lockout().is_clear(wake))
+    }
+
+    /// Returns whether tunnels need security contexts, which may take a KDC's reply.
+    pub(crate) fn has_contexts(&self) -> bool {
+        self.state.contexts.is_some()
     }
 
     fn lockout(&self) -> MutexGuard<'_, Lockout> {
@@ -93,8 +129,8 @@ impl Clearance {
         &self.cache
     }
 
-    pub(in crate::proto) fn credentials(&self) -> &Credentials {
-        &self.cache.state.credentials
+    pub(in crate::proto) fn credentials(&self) -> Option<&Credentials> {
+        self.cache.state.credentials.as_ref()
     }
 
     /// Requests the permission.

@@ -52,6 +52,12 @@ impl Challenge {
         Scheme::named(&self.scheme)
     }
 
+    /// Returns whether ptunnel supports the scheme, and it takes a username and a password.
+    pub(in crate::proto) fn has_password(&self) -> bool {
+        self.known()
+            .map_or(false, |scheme| scheme != Scheme::Negotiate)
+    }
+
     pub(super) fn is(&self, scheme: Scheme) -> bool {
         self.known() == Some(scheme)
     }

@@ -1,11 +1,10 @@
 //! Authentication with a proxy, in the schemes that it may require, and of clients, with Basic.
 //!
-//! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`), the requirements of a proxy
-//! ([`Challenge`]), the credentials for one proxy ([`AuthCache`]) and when a password can be sent
+//! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`, `negotiate`), the requirements of a
+//! proxy ([`Challenge`]), the credentials for one proxy ([`AuthCache`]) and when a password can be sent
 //! (`lockout`). Must not hold anything that reads, writes or waits, nor files of credentials, which
 //! `config` and `cli` read. `negotiation` and `socks` use it through `Authenticator` and
 //! `Clearance`, one for each tunnel; `upstream` and `inbound` use the public items.
-//! `upstream` and `inbound` use what is public.
 
 mod authenticator;
 mod basic;
@@ -13,6 +12,7 @@ mod cache;
 mod challenge;
 mod digest;
 mod lockout;
+mod negotiate;
 mod ntlm;
 
 use subtle::ConstantTimeEq;
@@ -20,6 +20,7 @@ use subtle::ConstantTimeEq;
 pub use self::basic::{basic, is_basic};
 pub use self::cache::AuthCache;
 pub use self::challenge::Challenge;
+pub use self::negotiate::{ContextSource, NewContext, SecurityContext};
 
 pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;

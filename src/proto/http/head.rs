@@ -53,6 +53,8 @@ pub enum Malformed {
     TooManyHosts,
     /// A challenge must be answered on its connection, but the end of its body can't be found.
     Body,
+    /// The token with its acceptance isn't that of the proxy that the Kerberos ticket is for.
+    Impostor,
     /// It isn't SOCKS, in reply to SOCKS.
     Socks(SocksError),
 }
@@ -124,6 +126,9 @@ impl fmt::Display for Malformed {
             Malformed::Content => f.write_str("a CONNECT request has no content"),
             Malformed::TooManyHosts => f.write_str("it has more than one Host"),
             Malformed::Body => f.write_str("the body of its challenge has no end"),
+            Malformed::Impostor => f.write_str(
+                "its Kerberos token is wrong: it isn't the proxy that the ticket is for",
+            ),
             Malformed::Socks(fault) => fault.fmt(f),
         }
     }

@@ -18,7 +18,8 @@ pub struct Response {
     pub location: Option<Vec<u8>>,
     /// The value of `X-Squid-Error`, e.g. `ERR_CONNECT_FAIL 111`.
     pub squid_error: Option<Vec<u8>>,
-    /// The challenges of a 407, in their order (RFC 9110 §11.7.1).
+    /// The challenges of a 407, in their order (RFC 9110 §11.7.1). In a 2xx, where Negotiate has the
+    /// proxy's last token (RFC 4559 §4.2).
     pub challenges: Vec<Challenge>,
     /// The body of a 407 that another response can follow; `None` if the connection can't be reused.
     pub framing: Option<Framing>,
@@ -78,6 +79,11 @@ impl Response {
             } else {
                 let mut infos = values("proxy-authentication-info");
                 head.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
+            }
+            if head.status_class() == Ok(StatusClass::Granted) {
+                let infos = values("proxy-authentication-info");
+                let tokens = infos.chain(values("proxy-authenticate"));
+                head.challenges = Challenge::read_all(tokens);
             }
             Ok(head)
         })

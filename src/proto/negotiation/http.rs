@@ -95,6 +95,8 @@ impl Http {
             match response.status_class()? {
                 StatusClass::Granted => {
                     if let Some(authenticator) = &mut self.authenticator {
+                        let verified = authenticator.verify(&response.challenges);
+                        verified.map_err(|_| Malformed::Impostor)?;
                         authenticator.accepted(response.next_nonce);
                     }
                     return Ok(NegotiationStep::Granted(self.take_rest()));

@@ -1,5 +1,8 @@
 //! Negotiation with an HTTP proxy whose replies are scripted.
 
+use std::sync::atomic::AtomicUsize;
+
+use super::super::auth::{ContextSource, NewContext, SecurityContext};
 use super::super::{ConnectHead, HEAD_LIMIT};
 use super::*;
 use crate::config::{Credentials, Secret};
@@ -269,9 +272,10 @@ fn basic_that_was_sent_ahead_is_no_wrong_password() {
         said(&mut exchange, &challenge(fields))
     };
     let strange = DIGEST.replace("realm", "algorithm=MD4, realm");
-    for fields in &["Proxy-Authenticate: Negotiate\r\n", &strange] {
+    for fields in &["Proxy-Authenticate: Bearer\r\n", &strange] {
         assert_says(end(None, fields), &[": only Basic, Digest (MD5, SHA-256)"]);
     }
+    assert_says(end(None, NEGOTIATE), &["add --proxy-auth negotiate"]);
     let text = end(Some("basic"), DIGEST);
     assert_says(text, &["it offers Digest: --proxy-auth allows none"]);
     // A proxy that names no scheme may have looked at Basic.
@@ -396,4 +400,149 @@ fn debug_text_holds_no_credentials() {
     let shown = format!("{:?}", exchange);
     assert!(!shown.contains(&ahead["Basic ".len()..]), "{}", shown);
     assert!(!shown.contains("hunter2"), "{}", shown);
+}
+
+/// Contexts whose tokens are their numbers in so many bytes; `steps` of the proxy's tokens are answered.
+#[derive(Debug)]
+struct Numbered {
+    taken: AtomicUsize,
+    length: usize,
+    steps: usize,
+}
+
+struct NumberedContext {
+    number: u8,
+    steps: usize,
+}
+
+impl SecurityContext for NumberedContext {
+    fn step(&mut self, token: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        if token != b"proxy" {
+            return Err("wrong token".into());
+        }
+        let answer = Some(vec![self.number, self.steps as u8]).filter(|_| self.steps > 0);
+        self.steps = self.steps.saturating_sub(1);
+        Ok(answer)
+    }
+}
+
+impl ContextSource for Numbered {
+    fn is_ready(&self, _: &mut dyn FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
+        true
+    }
+
+    fn take(&self) -> Result<NewContext, String> {
+        if self.length == 0 {
+            return Err("no credentials were supplied".into());
+        }
+        let number = self.taken.fetch_add(1, Ordering::Relaxed) as u8;
+        let steps = self.steps;
+        let context = Box::new(NumberedContext { number, steps });
+        Ok((context, vec![number; self.length]))
+    }
+}
+
+/// With a password, too, if `schemes` names others.
+fn negotiating(schemes: &str, length: usize, steps: usize) -> AuthCache {
+    let source = Numbered {
+        taken: AtomicUsize::new(0),
+        length,
+        steps,
+    };
+    let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
+    let credentials = Some(credentials).filter(|_| schemes != "negotiate");
+    AuthCache::with_contexts(
+        credentials,
+        Some(Arc::new(source)),
+        schemes.parse().unwrap(),
+    )
+}
+
+const NEGOTIATE: &str = "Proxy-Authenticate: Negotiate\r\n";
+/// `proxy` in base64.
+const FROM_PROXY: &str = "Negotiate cHJveHk=\r\n";
+
+#[test]
+fn each_tunnel_and_each_connection_has_a_token_of_its_own() {
+    let auth = negotiating("negotiate", 3, 0);
+    for token in &["AAAA", "AQEB"] {
+        let mut tunnel = exchange(&auth);
+        assert_eq!(credential(&tunnel.begin()), format!("Negotiate {}", token));
+        assert_eq!(said(&mut tunnel, GRANTED), "granted: hello");
+    }
+    let mut redialled = begun(&auth);
+    assert_eq!(credential(&redialled.begin()), "Negotiate AwMD");
+}
+
+/// A ticket with an account's groups has tens of KiB.
+#[test]
+fn a_large_token_is_sent_whole() {
+    let auth = negotiating("negotiate", 48 * 1024, 0);
+    let request = exchange(&auth).begin();
+    let text = String::from_utf8(request).unwrap();
+    let line = text.lines().find(|line| line.starts_with("Proxy-Auth"));
+    assert_eq!(
+        line.unwrap().len(),
+        "Proxy-Authorization: Negotiate ".len() + 64 * 1024
+    );
+}
+
+#[test]
+fn negotiate_is_begun_at_a_challenge_where_a_password_may_do_and_comes_first() {
+    let auth = negotiating("negotiate,basic", 3, 0);
+    let mut first = exchange(&auth);
+    assert_eq!(credential(&first.begin()), "");
+    let both = challenge(&format!("{}{}", BASIC, NEGOTIATE));
+    assert_eq!(said(&mut first, &both), "Negotiate AAAA");
+    assert_eq!(said(&mut first, GRANTED), "granted: hello");
+    // What the proxy accepted is sent ahead.
+    assert_eq!(credential(&exchange(&auth).begin()), "Negotiate AQEB");
+    let auth = negotiating("negotiate,basic", 0, 0);
+    let mut exchange = begun(&auth);
+    assert_says(said(&mut exchange, &both), &["Basic "]);
+}
+
+#[test]
+fn a_second_token_goes_over_the_same_connection_and_a_third_refusal_is_final() {
+    let auth = negotiating("negotiate", 3, 9);
+    let mut exchange = begun(&auth);
+    let next = challenge(&format!("Proxy-Authenticate: {}", FROM_PROXY));
+    assert_eq!(said(&mut exchange, &next), "Negotiate AAk=");
+    assert!(!exchange.may_redial(), "the token is of this connection");
+    assert_eq!(said(&mut exchange, &next), "Negotiate AAg=");
+    assert_eq!(said(&mut exchange, &next), "Negotiate AAc=");
+    assert_says(
+        said(&mut exchange, &next),
+        &["refused: 407", "refused the Kerberos ticket"],
+    );
+}
+
+#[test]
+fn without_a_ticket_the_refusal_has_the_reason() {
+    let mut exchange = exchange(&negotiating("negotiate", 0, 0));
+    assert_eq!(credential(&exchange.begin()), "");
+    let refused = said(&mut exchange, &challenge(NEGOTIATE));
+    assert_says(
+        refused,
+        &[
+            "no Kerberos ticket for it: no credentials were supplied",
+            "kinit",
+        ],
+    );
+}
+
+#[test]
+fn the_proxys_last_token_is_checked_where_it_sends_one() {
+    let auth = negotiating("negotiate", 3, 0);
+    let granted = |field: &str, token: &str| {
+        let reply = format!("HTTP/1.1 200 OK\r\n{}: {}\r\nhello", field, token);
+        said(&mut begun(&auth), &reply)
+    };
+    for field in &["Proxy-Authentication-Info", "Proxy-Authenticate"] {
+        assert_eq!(granted(field, FROM_PROXY), "granted: hello");
+        assert_says(
+            granted(field, "Negotiate AAAA\r\n"),
+            &["malformed", "isn't the proxy"],
+        );
+    }
 }

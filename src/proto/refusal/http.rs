@@ -20,7 +20,7 @@ pub struct HttpRefusal {
 }
 
 /// Why ptunnel didn't answer a proxy's challenge, or not again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::proto) enum AuthFailure {
     /// There are no credentials for the proxy, or the refusal isn't about them.
     NoCredentials,
@@ -38,6 +38,8 @@ pub(in crate::proto) enum AuthFailure {
     NtlmStopped,
     /// The proxy closes the connection, on which NTLM would have to continue.
     Closed,
+    /// There is no security context for Negotiate, in the library's words.
+    NoContext(String),
 }
 
 impl HttpRefusal {
@@ -95,6 +97,7 @@ impl HttpRefusal {
     pub fn hint(&self) -> Option<Hint> {
         match self.failure {
             _ if !self.is_about_credentials() => None,
+            AuthFailure::Refused(Scheme::Negotiate) => None,
             AuthFailure::Refused(_) | AuthFailure::Withheld(_) => Some(Hint::Check),
             AuthFailure::NoCredentials if self.is_answerable() => Some(Hint::Give),
             _ => None,
@@ -118,7 +121,13 @@ impl HttpRefusal {
     /// Returns whether ptunnel supports one of the schemes, or the proxy names none.
     fn is_answerable(&self) -> bool {
         let mut challenges = self.response.challenges.iter();
-        challenges.len() == 0 || challenges.any(|challenge| challenge.known().is_some())
+        challenges.len() == 0 || challenges.any(|challenge| challenge.has_password())
+    }
+
+    /// Returns whether Negotiate alone can help, which ptunnel begins only if it is named.
+    fn needs_ticket(&self) -> bool {
+        let mut challenges = self.response.challenges.iter();
+        !self.is_answerable() && challenges.any(|c| c.known() == Some(Scheme::Negotiate))
     }
 
     /// Returns whether the page's title repeats the status line.
@@ -145,12 +154,26 @@ impl HttpRefusal {
         } else {
             write!(f, "; it offers {}", schemes.join(", "))?;
         }
-        match self.failure {
-            AuthFailure::Withheld(left) => write!(f, "; {}", Withheld(left)),
+        match &self.failure {
+            AuthFailure::Withheld(left) => write!(f, "; {}", Withheld(*left)),
             AuthFailure::Stale => f.write_str(
                 "; Digest was tried, and it calls every answer stale: the proxy's log may say why",
             ),
+            AuthFailure::Refused(Scheme::Negotiate) => f.write_str(
+                "; it refused the Kerberos ticket: the proxy's log says why, and klist shows the ticket",
+            ),
             AuthFailure::Refused(scheme) => write!(f, "; {} was tried", scheme),
+            AuthFailure::NoContext(why) => write!(
+                f,
+                "; no Kerberos ticket for it: {}; get one with kinit, or set KRB5_CLIENT_KTNAME to a \
+                 keytab",
+                Escaped(why.as_bytes())
+            ),
+            AuthFailure::NoCredentials | AuthFailure::NotAllowed | AuthFailure::Unsupported
+                if self.needs_ticket() =>
+            {
+                f.write_str(": to use a Kerberos ticket, add --proxy-auth negotiate")
+            }
             AuthFailure::NotAllowed => f.write_str(": --proxy-auth allows none of these"),
             AuthFailure::NtlmStopped => f.write_str(
                 "; NTLM was begun, and it didn't go on: the proxy's log may say why",
@@ -160,7 +183,7 @@ impl HttpRefusal {
             ),
             AuthFailure::NoCredentials if self.is_answerable() => Ok(()),
             AuthFailure::NoCredentials | AuthFailure::Unsupported => {
-                f.write_str(": only Basic, Digest (MD5, SHA-256) and NTLM are supported")
+                f.write_str(": only Basic, Digest (MD5, SHA-256), NTLM and Negotiate are supported")
             }
         }
     }
@@ -350,9 +373,17 @@ mod tests {
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
-            "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256) and NTLM are supported"
+            "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256), NTLM and Negotiate are \
+             supported"
         );
         assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
+        let ticket = refusal(407, "", &["Negotiate"], "");
+        let expected =
+            "407; it offers Negotiate: to use a Kerberos ticket, add --proxy-auth negotiate";
+        assert_eq!(
+            (ticket.to_string().as_str(), ticket.hint()),
+            (expected, None)
+        );
         let after = |failure| {
             let refusal = refusal(407, "", &["NTLM, Basic, ntlm"], "").after(failure);
             (refusal.to_string(), refusal.hint())

@@ -115,7 +115,7 @@ impl Socks5 {
                 self.request()
             }
             (method::LOGIN, Some(clearance)) if withheld.is_none() => {
-                let message = login(clearance.credentials());
+                let message = clearance.credentials().map(login).unwrap_or_default();
                 self.send(ProxyMessage::Login, message)
             }
             (method::NO_ACCEPTABLE, login) => {
