@@ -80,7 +80,7 @@ impl Realm {
         variables.fold(program, |program, (name, value)| program.env(name, value))
     }
 
-    /// The program with a keytab of joe's, and a cache of its own.
+    /// The program with a keytab of joe's, and a separate cache.
     pub fn with_keytab(&self, program: Ptunnel) -> Ptunnel {
         let cache = format!("FILE:{}", self.folder.at("of-keytab"));
         self.of_joe(program)
