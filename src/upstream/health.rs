@@ -42,7 +42,7 @@ impl PooledProxy {
         let credentials = spec.credentials.clone();
         let credentials = credentials.filter(|_| spec.protocol.has_password());
         let has_ticket = spec.protocol == Protocol::Http && schemes.allow(Scheme::Negotiate);
-        let contexts = Some(spec.address.host.to_string()).filter(|_| has_ticket);
+        let contexts = Some(&spec.address.host).filter(|_| has_ticket);
         let contexts = contexts.map(|host| Arc::new(Kerberos::new(host)) as Arc<dyn ContextSource>);
         let has_auth = credentials.is_some() || contexts.is_some();
         let auth = AuthCache::with_contexts(credentials, contexts, schemes.clone());

@@ -164,7 +164,7 @@ impl Hop {
     /// to the destination. A KDC may take longer to issue a ticket.
     pub fn auth_wait(&self) -> Option<Duration> {
         let auth = self.proxy.auth.as_ref()?;
-        Some(Duration::from_secs(if auth.has_contexts() {
+        Some(Duration::from_secs(if auth.wants_context() {
             10
         } else {
             1

@@ -1,4 +1,4 @@
-//! Security contexts with a proxy that requires Kerberos, made on threads: a KDC may be slow.
+//! Security contexts with a proxy that requires Kerberos, made on a thread: a KDC can be slow.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,60 +6,95 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::config::Host;
 use crate::os::mutex::lock;
 use crate::os::sys::GssContext;
 use crate::proto::auth::{ContextSource, NewContext, SecurityContext};
 
-/// How long a failure counts, before a context is sought again: a KDC that is down isn't asked for
-/// each tunnel.
+/// Time after a failure in which no context is sought: a KDC that is down isn't asked for each tunnel.
 const FAILURE: Duration = Duration::from_secs(5);
-/// How old a context may become whose tunnel ended before it was used: its token has the time, and
-/// acceptors take 5 minutes at most (RFC 4120 §3.2.3).
+/// Age up to which a context is used. Its token contains the time, and proxies accept five minutes
+/// (RFC 4120 §3.2.3).
 const FRESH: Duration = Duration::from_secs(60);
 
-type WakeFn = Box<dyn FnOnce() + Send>;
+const BY_ADDRESS: &str = "it is given by its address, and tickets are for names";
+const PENDING: &str = "the KDC hasn't replied yet";
 
-/// Makes security contexts with one proxy, one for each tunnel: an acceptor refuses a token that it
-/// has had before.
+type WakeFn = Box<dyn FnOnce() + Send>;
+type Initiate = fn(&str) -> Result<NewContext, String>;
+
+/// Makes security contexts with one proxy, one for each tunnel: a proxy refuses a token that it has
+/// received before.
 #[derive(Clone)]
 pub(super) struct Kerberos {
-    /// The proxy's name.
-    host: String,
+    /// The proxy's name; `None` if only its address is known.
+    host: Option<String>,
+    initiate: Initiate,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
     ready: VecDeque<(Instant, NewContext)>,
+    /// How many of these are promised to tunnels that are about to take them.
+    promised: usize,
     failure: Option<(Instant, String)>,
     waiting: Vec<WakeFn>,
     is_working: bool,
 }
 
 impl Kerberos {
-    pub(super) fn new(host: String) -> Kerberos {
+    pub(super) fn new(host: &Host) -> Kerberos {
+        let name = match host {
+            Host::Name(name) => Some(name.to_string()),
+            Host::Ip(_) => None,
+        };
+        Kerberos::by(name, initiate)
+    }
+
+    fn by(host: Option<String>, initiate: Initiate) -> Kerberos {
         Kerberos {
             host,
+            initiate,
             state: Arc::default(),
         }
     }
 
-    /// Makes as many contexts as tunnels wait for, wakes these, and goes on while others wait.
-    fn work(self) {
+    /// Starts the thread unless it runs.
+    fn start(&self, state: &mut State, host: &str) {
+        if state.is_working {
+            return;
+        }
+        let (source, host) = (self.clone(), host.to_string());
+        let thread = thread::Builder::new().name("kerberos".to_string());
+        match thread.spawn(move || source.work(&host)) {
+            Ok(_) => state.is_working = true,
+            Err(e) => state.failure = Some((Instant::now(), e.to_string())),
+        }
+    }
+
+    /// Makes a context for each waiting tunnel, and one more: for a connection that must be opened
+    /// again, or for a proxy that asks later.
+    fn work(&self, host: &str) {
         loop {
-            let count = lock(&self.state).waiting.len();
-            let made: Result<Vec<_>, _> = (0..count).map(|_| initiate(&self.host)).collect();
+            let made = (self.initiate)(host);
             let mut state = lock(&self.state);
-            let now = Instant::now();
-            match made {
-                Ok(made) => state.ready.extend(made.into_iter().map(|new| (now, new))),
-                Err(why) => state.failure = Some((now, why)),
-            }
-            let waiting: Vec<WakeFn> = state.waiting.drain(..count).collect();
-            let is_over = state.waiting.is_empty();
+            let woken: Vec<WakeFn> = match made {
+                Ok(new) => {
+                    state.failure = None;
+                    state.ready.push_back((Instant::now(), new));
+                    let next = state.waiting.len().min(1);
+                    state.waiting.drain(..next).collect()
+                }
+                Err(why) => {
+                    state.failure = Some((Instant::now(), why));
+                    state.waiting.drain(..).collect()
+                }
+            };
+            let is_over = woken.is_empty() || state.failure.is_some();
             state.is_working = !is_over;
             drop(state);
-            waiting.into_iter().for_each(|wake| wake());
+            woken.into_iter().for_each(|wake| wake());
             if is_over {
                 return;
             }
@@ -71,47 +106,46 @@ impl State {
     /// Drops what is too old.
     fn renew(&mut self) {
         self.ready.retain(|(made, _)| made.elapsed() < FRESH);
+        self.promised = self.promised.min(self.ready.len());
         self.failure = self.failure.take().filter(|(at, _)| at.elapsed() < FAILURE);
     }
 }
 
 impl ContextSource for Kerberos {
     fn is_ready(&self, wake: &mut dyn FnMut() -> WakeFn) -> bool {
+        let host = match &self.host {
+            Some(host) => host,
+            None => return true,
+        };
         let mut state = lock(&self.state);
         state.renew();
-        if !state.ready.is_empty() || state.failure.is_some() {
+        if state.ready.len() > state.promised {
+            state.promised += 1;
+            return true;
+        }
+        if state.failure.is_none() {
+            self.start(&mut state, host);
+        }
+        if state.failure.is_some() {
             return true;
         }
         state.waiting.push(wake());
-        if !state.is_working {
-            let name = "kerberos".to_string();
-            let source = self.clone();
-            let started = thread::Builder::new().name(name).spawn(|| source.work());
-            match started {
-                Ok(_) => state.is_working = true,
-                Err(e) => {
-                    state.waiting.pop();
-                    state.failure = Some((Instant::now(), e.to_string()));
-                    return true;
-                }
-            }
-        }
         false
     }
 
     fn take(&self) -> Result<NewContext, String> {
+        let host = self.host.as_ref().ok_or(BY_ADDRESS)?;
         let mut state = lock(&self.state);
         state.renew();
         if let Some((_, ready)) = state.ready.pop_front() {
+            state.promised = state.promised.saturating_sub(1);
             return Ok(ready);
         }
-        if let Some((_, why)) = &state.failure {
-            return Err(why.clone());
+        if state.failure.is_none() {
+            self.start(&mut state, host);
         }
-        drop(state);
-        // Another thread's tunnel has taken it, or the tunnel waited no longer. The ticket is cached
-        // by now, as a rule.
-        initiate(&self.host)
+        let failure = state.failure.as_ref();
+        Err(failure.map_or(PENDING.to_string(), |(_, why)| why.clone()))
     }
 }
 
@@ -128,8 +162,113 @@ impl SecurityContext for GssContext {
 
 impl fmt::Debug for Kerberos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kerberos")
-            .field("host", &self.host)
-            .finish()
+        let mut shown = f.debug_struct("Kerberos");
+        shown.field("host", &self.host).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    struct Established;
+
+    impl SecurityContext for Established {
+        fn step(&mut self, _: &[u8]) -> Result<Option<Vec<u8>>, String> {
+            Ok(None)
+        }
+    }
+
+    fn quick(host: &str) -> Result<NewContext, String> {
+        Ok((Box::new(Established), host.as_bytes().to_vec()))
+    }
+
+    fn slow(host: &str) -> Result<NewContext, String> {
+        thread::sleep(Duration::from_millis(300));
+        quick(host)
+    }
+
+    fn failing(_: &str) -> Result<NewContext, String> {
+        Err("no ticket".to_string())
+    }
+
+    fn source(initiate: Initiate) -> Kerberos {
+        Kerberos::by(Some("proxy".to_string()), initiate)
+    }
+
+    /// Returns whether a context is ready, and the channel that reports when to ask again.
+    fn ask(source: &Kerberos) -> (bool, mpsc::Receiver<()>) {
+        let (sender, woken) = mpsc::channel();
+        let is_ready = source.is_ready(&mut || {
+            let sender = sender.clone();
+            Box::new(move || {
+                let _ = sender.send(());
+            })
+        });
+        (is_ready, woken)
+    }
+
+    fn wait_and_take(source: &Kerberos) -> Result<NewContext, String> {
+        loop {
+            let (is_ready, woken) = ask(source);
+            if is_ready {
+                return source.take();
+            }
+            woken.recv_timeout(Duration::from_secs(20)).expect("woken");
+        }
+    }
+
+    #[test]
+    fn each_waiting_tunnel_gets_a_context() {
+        let source = source(slow);
+        let tunnels: Vec<_> = (0..8)
+            .map(|_| {
+                let source = source.clone();
+                thread::spawn(move || wait_and_take(&source).map(|(_, token)| token))
+            })
+            .collect();
+        for tunnel in tunnels {
+            assert_eq!(tunnel.join().unwrap(), Ok(b"proxy".to_vec()));
+        }
+    }
+
+    /// The engine's thread must not wait for a KDC.
+    #[test]
+    fn nothing_is_awaited_where_none_is_ready() {
+        let source = source(slow);
+        let begun = Instant::now();
+        assert_eq!(source.take().err().as_deref(), Some(PENDING));
+        assert!(!ask(&source).0);
+        assert!(begun.elapsed() < Duration::from_millis(250));
+    }
+
+    #[test]
+    fn a_failure_is_kept_for_a_while_and_then_sought_again() {
+        let source = source(failing);
+        let error = wait_and_take(&source).err();
+        assert_eq!(error.as_deref(), Some("no ticket"));
+        assert!(ask(&source).0);
+        let earlier = Instant::now().checked_sub(FAILURE).expect("a time");
+        lock(&source.state).failure = Some((earlier, "old".to_string()));
+        assert!(!ask(&source).0);
+    }
+
+    #[test]
+    fn an_old_context_is_not_used() {
+        let source = source(quick);
+        let earlier = Instant::now().checked_sub(FRESH).expect("a time");
+        let mut state = lock(&source.state);
+        state.ready.push_back((earlier, quick("old").unwrap()));
+        drop(state);
+        assert_eq!(wait_and_take(&source).unwrap().1, b"proxy");
+    }
+
+    #[test]
+    fn a_proxy_without_a_name_has_no_ticket() {
+        let source = Kerberos::new(&Host::Ip([192, 0, 2, 1].into()));
+        let error = wait_and_take(&source).err();
+        assert_eq!(error.as_deref(), Some(BY_ADDRESS));
     }
 }

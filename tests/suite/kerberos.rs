@@ -100,6 +100,28 @@ fn a_proxy_that_proves_to_be_another_one_gets_no_tunnel() {
     assert_fails(&finished, 1, &["it isn't the proxy that the ticket is for"]);
 }
 
+/// The proxy's own token comes from squid's helper, which accepts tickets by itself.
+#[test]
+fn a_proxy_that_proves_its_identity_gets_the_tunnel() {
+    let realm = Realm::start();
+    realm.log_in();
+    let accept = realm.acceptor();
+    let proxy = Peer::start(move |mut connection: Connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        let field = "Proxy-Authorization: Negotiate ";
+        let token = head.lines().find_map(|line| line.strip_prefix(field));
+        let reply = accept(token.expect("a token"));
+        let field = "Proxy-Authentication-Info: Negotiate";
+        connection.send(format!("HTTP/1.1 200 OK\r\n{} {}\r\n\r\n", field, reply));
+        connection.echo();
+    });
+    let program = realm.of_joe(through(proxy.address().port()));
+    let program = program.to("example.org:22").start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+}
+
 #[test]
 fn a_test_names_the_scheme() {
     let (realm, server) = (Realm::start(), echo());
@@ -107,5 +129,13 @@ fn a_test_names_the_scheme() {
     let squid = realm.squid();
     let program = realm.of_joe(through(squid.address().port()));
     let finished = program.arg("--test").to(server.address()).run();
-    assert!(finished.text().contains("Negotiate"), "{}", finished.text());
+    finished.expect_code(0);
+    let text = finished.text();
+    let mut steps = text.lines().map(str::trim_start);
+    let step = steps.find(|line| line.starts_with("authentication"));
+    assert!(
+        step.unwrap_or_default().ends_with("in Negotiate"),
+        "{}",
+        text
+    );
 }

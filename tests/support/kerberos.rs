@@ -1,7 +1,7 @@
 //! A Kerberos realm for one test: MIT's KDC, a user, and the service of a proxy on localhost.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use super::parts::{command, described, find, open_folder, Server, Squid, KNOWN_ONLY};
 use super::program::clean_command;
@@ -88,6 +88,22 @@ impl Realm {
             .env("KRB5_CLIENT_KTNAME", self.folder.at("joe.keytab"))
     }
 
+    /// Returns a function that accepts a client's token and returns the proxy's, both in base64.
+    pub fn acceptor(&self) -> impl Fn(&str) -> String {
+        let (config, keytab) = (self.folder.at("krb5.conf"), self.folder.at("http.keytab"));
+        move |token| {
+            let service = format!("HTTP/localhost@{}", REALM);
+            let mut command = command("negotiate_kerberos_auth");
+            command.args(&["-k", &keytab, "-s", &service, "-t", "none"]);
+            command.env("KRB5_CONFIG", &config);
+            let output = fed(command, &format!("YR {}\n", token));
+            let said = String::from_utf8(output.stdout).expect("text");
+            let mut words = said.split_whitespace();
+            let reply = words.find_map(|word| word.strip_prefix("token="));
+            reply.unwrap_or_else(|| panic!("{}", said)).to_string()
+        }
+    }
+
     /// Squid that wants a ticket.
     pub fn squid(&self) -> Squid {
         Squid::with_rules(|folder| {
@@ -137,21 +153,21 @@ fn variables(folder: &TempDir) -> Vec<(&'static str, String)> {
 fn run(folder: &TempDir, name: &str, args: &[&str], input: &str) {
     let mut command = command(name);
     command.args(args).envs(variables(folder));
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .unwrap_or_else(|e| panic!("{}: {}", name, e));
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin
-        .write_all(input.as_bytes())
-        .expect("the input is taken");
-    drop(stdin);
-    let output = child.wait_with_output().expect("an end");
+    let output = fed(command, input);
     let said = described(&output);
     // kadmin.local reports a query that failed, and ends as if it hadn't.
     let has_failed = !output.status.success() || said.contains(" while ");
     assert!(!has_failed, "{} {:?}: {}", name, args, said);
+}
+
+/// Runs a command to its end; `input` is its whole input.
+fn fed(mut command: Command, input: &str) -> Output {
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let written = stdin.write_all(input.as_bytes());
+    written.expect("the input is taken");
+    drop(stdin);
+    child.wait_with_output().expect("an end")
 }

@@ -45,7 +45,7 @@ const ALL: &[Shown] = &[
         "CPU of a small request",
         "relay",
         &["cpu-60", "cpu"],
-        &["r0", "tokio", "haproxy", "r5"],
+        &["r0", "tokio", "haproxy", "r5", "epoll"],
         "direct",
     ),
     shown(
@@ -102,6 +102,7 @@ const ALL: &[Shown] = &[
 /// Those of them that the README has: title and rival.
 const README: &[(&str, &str)] = &[
     ("CPU of a small request", "tokio"),
+    ("CPU of a small request", "haproxy"),
     ("New tunnels a second", "tokio"),
     ("Ping beside four bulk downloads, p99", "tokio"),
     ("Memory of an idle tunnel", "tokio"),
@@ -195,7 +196,7 @@ impl Runs {
 /// The table of those comparisons of which `has` says so, by title and rival.
 fn comparisons(runs: &Runs, has: impl Fn(&str, &str) -> bool) -> String {
     let mut text = String::from(
-        "| | ptunnel | beside | | ptunnel ÷ it, 95 % interval | | proxy | commit |\n|--|--:|--|--:|--|--|--|--|\n",
+        "| | ptunnel | beside | its value | ptunnel ÷ it (95 % interval) | verdict | through | commit |\n|--|--:|--|--:|--|--|--|--|\n",
     );
     for shown in ALL {
         for rival in shown.rivals.iter().filter(|rival| has(shown.title, rival)) {

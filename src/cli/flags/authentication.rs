@@ -83,7 +83,7 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
         "SCHEMES",
         "Allowed authentication schemes: basic, digest, ntlm, negotiate",
     )
-    .default_words("all")
+    .default_words("basic,digest,ntlm")
     .suggesting(Schemes::NAMES)
     .described(
         "SCHEMES is a scheme or a list. By default ptunnel sends the password in the first \

@@ -134,7 +134,8 @@ impl GssContext {
             .as_mut()
             .map_or(ptr::null_mut(), |input| input as *mut Buffer);
         let mut output = self.library.buffer();
-        let (mut minor, mut mechanism) = (0, oid(SPNEGO));
+        let (mut minor, mut flags, mut mechanism) = (0, 0, oid(SPNEGO));
+        let is_reply = !input.is_null();
         // SAFETY: all pointers are to values that outlive the call, or null where RFC 2744 §5.19
         // allows that; no credentials are the default ones, and no time is the default lifetime.
         let major = unsafe {
@@ -150,7 +151,7 @@ impl GssContext {
                 input,
                 ptr::null_mut(),
                 &mut output.buffer,
-                ptr::null_mut(),
+                &mut flags,
                 ptr::null_mut(),
             )
         };
@@ -160,6 +161,9 @@ impl GssContext {
             return Ok(Some(bytes));
         }
         match major & CONTINUE_NEEDED {
+            0 if is_reply && flags & MUTUAL == 0 => {
+                Err("the mechanism doesn't authenticate the proxy".to_string())
+            }
             0 => Ok(None),
             _ => Err("the library waits for a token and gives none".to_string()),
         }
@@ -219,6 +223,9 @@ impl Library {
         let own = self.messages(minor, MECH_CODE);
         if minor != 0 && !own.is_empty() {
             all = own;
+        }
+        if all.is_empty() {
+            all.push(format!("GSSAPI error {:#x}, {}", major, minor));
         }
         Err(all.join(": "))
     }

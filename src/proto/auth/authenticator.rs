@@ -76,7 +76,9 @@ impl Authenticator {
     /// Returns the credentials of the first request: those that the proxy accepted last, or Basic.
     pub(in crate::proto) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
         if self.clearance.cache().begins_with_negotiate() {
-            return self.negotiate().ok();
+            if let Ok(value) = self.negotiate() {
+                return Some(value);
+            }
         }
         let credentials = self.clearance.credentials().cloned()?;
         // Even if nothing is sent ahead: this tunnel then answers a challenge without waiting.
@@ -128,6 +130,9 @@ impl Authenticator {
                 return answer.ok_or(AuthFailure::NtlmStopped);
             }
             Sent::NtlmAuthenticate => return Err(self.refused(Scheme::Ntlm)),
+            Sent::Negotiate(_) if challenges.is_empty() => {
+                return Err(self.refused(Scheme::Negotiate))
+            }
             Sent::Negotiate(context) if self.offers(challenges, Scheme::Negotiate) => {
                 return self.answer_negotiate(context, challenges)
             }
@@ -154,6 +159,7 @@ impl Authenticator {
         if self.offers(challenges, Scheme::Negotiate) {
             match self.negotiate() {
                 Ok(value) => {
+                    self.clearance.give_back();
                     let is_bound = false;
                     return Ok(Answer { value, is_bound });
                 }
@@ -162,6 +168,11 @@ impl Authenticator {
                 }
                 Err(_) => {}
             }
+        }
+        let mut schemes = [Scheme::Basic, Scheme::Digest, Scheme::Ntlm].iter();
+        let wants_password = schemes.any(|scheme| self.offers(challenges, *scheme));
+        if self.clearance.credentials().is_none() && wants_password {
+            return Err(AuthFailure::NoCredentials);
         }
         let answer = match self.choose(challenges, target, uses) {
             Some(answer) => answer,
@@ -174,11 +185,15 @@ impl Authenticator {
         Ok(answer)
     }
 
-    /// Returns a new answer for another connection, if the last request's answer is valid only once.
-    pub(in crate::proto) fn again(&mut self, target: &HostPort) -> Option<Secret> {
+    /// Returns the answer for another connection, if the last request's is valid only once: a new one,
+    /// or `Some(None)` if there is none now.
+    pub(in crate::proto) fn again(&mut self, target: &HostPort) -> Option<Option<Secret>> {
         match &mut self.sent {
-            Sent::Digest(session) => Some(session.answer(METHOD, &target.to_string())),
-            Sent::Negotiate(_) => self.negotiate().ok(),
+            Sent::Digest(session) => Some(Some(session.answer(METHOD, &target.to_string()))),
+            Sent::Negotiate(_) => {
+                self.sent = Sent::Nothing;
+                Some(self.negotiate().ok())
+            }
             _ => None,
         }
     }
@@ -189,9 +204,17 @@ impl Authenticator {
     ///
     /// Why the proxy isn't the one that the ticket is for.
     pub(in crate::proto) fn verify(&mut self, challenges: &[Challenge]) -> Result<(), String> {
-        match (&mut self.sent, negotiate::token(challenges)) {
-            (Sent::Negotiate(context), Some(token)) => context.step(&token).map(|_| ()),
-            _ => Ok(()),
+        let context = match &mut self.sent {
+            Sent::Negotiate(context) => context,
+            _ => return Ok(()),
+        };
+        let token = match negotiate::token(challenges) {
+            Some(token) => token,
+            None => return Ok(()),
+        };
+        match context.step(&token)? {
+            None => Ok(()),
+            Some(_) => Err("the proxy accepts before it has proved its identity".to_string()),
         }
     }
 
@@ -328,7 +351,8 @@ impl Authenticator {
     /// suggests for the next one (RFC 7616 §3.5).
     pub(in crate::proto) fn accepted(&mut self, next_nonce: Option<String>) {
         match self.sent {
-            Sent::Nothing | Sent::NtlmNegotiate | Sent::Negotiate(_) => self.clearance.unneeded(),
+            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),
+            Sent::Negotiate(_) => self.clearance.give_back(),
             _ => self.clearance.accepted(),
         }
         let accepted = match mem::replace(&mut self.sent, Sent::Nothing) {

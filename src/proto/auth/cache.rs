@@ -87,14 +87,16 @@ impl AuthCache {
     /// send the password and waits for the proxy's reply, and a security context is ready. If not, the
     /// function that `wake` makes is called once that has changed.
     pub(crate) fn is_clear(&self, mut wake: impl FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
-        let contexts = self.contexts();
+        let contexts = self.contexts().filter(|_| self.wants_context());
         contexts.map_or(true, |contexts| contexts.is_ready(&mut wake))
             && (self.state.credentials.is_none() || self.lockout().is_clear(wake))
     }
 
-    /// Returns whether tunnels need security contexts, which may take a KDC's reply.
-    pub(crate) fn has_contexts(&self) -> bool {
-        self.state.contexts.is_some()
+    /// Returns whether a tunnel that begins now needs a security context, for which a KDC may have to
+    /// reply: the proxy hasn't accepted another scheme.
+    pub(crate) fn wants_context(&self) -> bool {
+        let is_wanted = matches!(*self.cached(), CachedAuth::Nothing | CachedAuth::Negotiate);
+        self.state.contexts.is_some() && is_wanted
     }
 
     fn lockout(&self) -> MutexGuard<'_, Lockout> {
@@ -170,6 +172,11 @@ impl Clearance {
     /// Reports that the proxy needed no password.
     pub(in crate::proto) fn unneeded(&mut self) {
         self.decide_if_open(Lockout::end_first);
+    }
+
+    /// Gives the permission back: the password wasn't needed, and nothing is known about it.
+    pub(in crate::proto) fn give_back(&mut self) {
+        self.decide_if_open(Lockout::given_up);
     }
 
     fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {

@@ -31,11 +31,11 @@ pub trait ContextSource: fmt::Debug + Send + Sync {
     /// the function that `wake` makes is called when it is time to ask again.
     fn is_ready(&self, wake: &mut dyn FnMut() -> Box<dyn FnOnce() + Send>) -> bool;
 
-    /// Returns a context that no other tunnel has had. Blocks unless it is ready.
+    /// Returns a context that no other tunnel has had. Never waits.
     ///
     /// # Errors
     ///
-    /// Why there is none, as the library says it: e.g. there is no ticket.
+    /// Why there is none, as the library says it: e.g. there is no ticket, or none yet.
     fn take(&self) -> Result<NewContext, String>;
 }
 
@@ -44,9 +44,9 @@ pub(super) fn value(token: &[u8]) -> Secret {
     Secret::new(format!("{} {}", Scheme::Negotiate, STANDARD.encode(token)))
 }
 
-/// Returns the proxy's token in its challenges, if one has a valid token.
+/// Returns the proxy's token in its challenges. An invalid one is empty, which no mechanism accepts.
 pub(super) fn token(challenges: &[Challenge]) -> Option<Vec<u8>> {
     let mut own = challenges.iter().filter(|c| c.is(Scheme::Negotiate));
     let token = own.find_map(|challenge| challenge.token.as_deref())?;
-    STANDARD.decode(token).ok()
+    Some(STANDARD.decode(token).unwrap_or_default())
 }

@@ -33,13 +33,13 @@ impl Request {
 
     /// Sets the value of `Proxy-Authorization`, e.g. to that of [`basic`](crate::proto::auth::basic).
     pub fn authorization(mut self, value: Secret) -> Request {
-        self.authorize(value);
+        self.authorize(Some(value));
         self
     }
 
-    /// As [`authorization`](Request::authorization), in place.
-    pub(in crate::proto) fn authorize(&mut self, value: Secret) {
-        self.authorization = Some(value);
+    /// As [`authorization`](Request::authorization), in place; `None` for a request without one.
+    pub(in crate::proto) fn authorize(&mut self, value: Option<Secret>) {
+        self.authorization = value;
     }
 
     /// Returns the destination.

@@ -51,8 +51,8 @@ impl Http {
         let authorization = authenticator
             .as_mut()
             .and_then(|it| it.begin(request.target()));
-        if let Some(value) = authorization {
-            request.authorize(value);
+        if authorization.is_some() {
+            request.authorize(authorization);
         }
         Http {
             request,
@@ -147,7 +147,7 @@ impl Http {
                 return Ok(refusal(response, &rest, AuthFailure::Closed))
             }
             (Ok(answer), framing) => {
-                self.request.authorize(answer.value);
+                self.request.authorize(Some(answer.value));
                 self.is_sent = false;
                 self.is_bound = answer.is_bound;
                 framing.map(Skip::new)

@@ -204,7 +204,13 @@ fn ntlm_does_not_continue_on_another_connection() {
     };
     let closing = ntlm_challenge().replace("Content-Length", "Connection: close\r\nContent-Length");
     let end = said(&mut begun(), &closing);
-    assert_says(end, &["refused", "closes the connection, which NTLM needs"]);
+    assert_says(
+        end,
+        &[
+            "refused",
+            "closes the connection, which NTLM and Kerberos need",
+        ],
+    );
     let long = ntlm_challenge().replace(": 4\r\n", ": 70000\r\n") + &"x".repeat(70_000);
     let end = said(&mut begun(), &long);
     assert_says(end, &["malformed", "no end"]);
@@ -408,6 +414,8 @@ struct Numbered {
     taken: AtomicUsize,
     length: usize,
     steps: usize,
+    /// How many there are.
+    count: usize,
 }
 
 struct NumberedContext {
@@ -432,10 +440,10 @@ impl ContextSource for Numbered {
     }
 
     fn take(&self) -> Result<NewContext, String> {
-        if self.length == 0 {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed) as u8;
+        if usize::from(number) >= self.count {
             return Err("no credentials were supplied".into());
         }
-        let number = self.taken.fetch_add(1, Ordering::Relaxed) as u8;
         let steps = self.steps;
         let context = Box::new(NumberedContext { number, steps });
         Ok((context, vec![number; self.length]))
@@ -444,10 +452,15 @@ impl ContextSource for Numbered {
 
 /// With a password, too, if `schemes` names others.
 fn negotiating(schemes: &str, length: usize, steps: usize) -> AuthCache {
+    with_tickets(schemes, length, steps, if length > 0 { 99 } else { 0 })
+}
+
+fn with_tickets(schemes: &str, length: usize, steps: usize, count: usize) -> AuthCache {
     let source = Numbered {
         taken: AtomicUsize::new(0),
         length,
         steps,
+        count,
     };
     let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
     let credentials = Some(credentials).filter(|_| schemes != "negotiate");
@@ -544,5 +557,43 @@ fn the_proxys_last_token_is_checked_where_it_sends_one() {
             granted(field, "Negotiate AAAA\r\n"),
             &["malformed", "isn't the proxy"],
         );
+    }
+}
+
+/// Regression: a tunnel with a ticket let all later ones try the password at the same time.
+#[test]
+fn a_ticket_says_nothing_about_the_password() {
+    let auth = with_tickets("negotiate,digest", 3, 0, 1);
+    let mut first = begun(&auth);
+    said(&mut first, &challenge(NEGOTIATE));
+    assert_eq!(said(&mut first, GRANTED), "granted: hello");
+    let wake = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
+    assert!(auth.is_clear(wake));
+    // The ticket has expired: the password may be sent, by one tunnel at first.
+    let mut second = begun(&auth);
+    assert!(!auth.is_clear(wake));
+    assert_says(
+        said(&mut second, &challenge(&[NEGOTIATE, DIGEST].concat())),
+        &["Digest "],
+    );
+    assert!(!auth.is_clear(wake));
+    assert_eq!(said(&mut second, GRANTED), "granted: hello");
+    assert!(auth.is_clear(wake));
+}
+
+/// Regression: NTLM was begun without a password, and Basic was called unsupported.
+#[test]
+fn without_a_password_other_schemes_are_left_alone() {
+    let source = Numbered {
+        taken: AtomicUsize::new(0),
+        length: 3,
+        steps: 0,
+        count: 0,
+    };
+    let schemes = "negotiate,basic,ntlm".parse().unwrap();
+    let auth = AuthCache::with_contexts(None, Some(Arc::new(source)), schemes);
+    for offer in &[BASIC, NTLM] {
+        let refused = said(&mut begun(&auth), &challenge(offer));
+        assert_says(refused, &["refused: 407"]);
     }
 }

@@ -179,7 +179,8 @@ impl HttpRefusal {
                 "; NTLM was begun, and it didn't go on: the proxy's log may say why",
             ),
             AuthFailure::Closed => f.write_str(
-                " and closes the connection, which NTLM needs: try another scheme with --proxy-auth",
+                " and closes the connection, which NTLM and Kerberos need: try another scheme with \
+                 --proxy-auth",
             ),
             AuthFailure::NoCredentials if self.is_answerable() => Ok(()),
             AuthFailure::NoCredentials | AuthFailure::Unsupported => {
