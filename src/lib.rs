@@ -1,8 +1,8 @@
 //! ptunnel carries local TCP connections through an HTTP proxy with the CONNECT method.
 //!
 //! - [`config`]: validated plain values. [`proto`]: bytes of HTTP, SOCKS and authentication.
-//! - [`upstream`]: which proxy comes next, health, PAC. [`inbound`]: clients of `-D` and
-//!   `--serve-proxy`.
+//! - [`upstream`]: which proxy comes next, health, PAC, Kerberos contexts. [`inbound`]: clients of
+//!   `-D` and `--serve-proxy`.
 //! - [`listener`]: bound addresses, their settings and ACL, and the changes of a reload.
 //! - `engine` (feature `legacy`): everything that polls, on futures 0.1 and tokio-core.
 //! - [`observe`]: logs, counters, the status server, `--test`. [`os`]: system calls, resolver.

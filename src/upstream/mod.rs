@@ -1,4 +1,5 @@
 //! Which proxy comes next: chooses the paths to a destination and remembers which proxies failed.
+//! `kerberos` makes the security contexts that a proxy may require.
 //!
 //! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener`,
 //! `observe`, `demo` and `cli` use it, and the rungs of `compat/`; it uses `config`, `error`,

@@ -609,7 +609,7 @@ fn the_service_manager_is_notified() {
         manager
             .set_read_timeout(Some(crate::support::TIMEOUT))
             .unwrap();
-        let count = manager.recv(&mut buffer).expect("something is told");
+        let count = manager.recv(&mut buffer).expect("a notification");
         String::from_utf8(buffer[..count].to_vec()).unwrap()
     };
     let proxy = Peer::echoing();

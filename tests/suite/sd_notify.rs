@@ -44,7 +44,7 @@ impl Manager {
     /// Returns the next notification.
     #[track_caller]
     fn receive(&self) -> String {
-        self.receive_within(TIMEOUT).expect("something is told")
+        self.receive_within(TIMEOUT).expect("a notification")
     }
 
     fn receive_within(&self, limit: Duration) -> io::Result<String> {
