@@ -92,9 +92,9 @@ const ALL: &[Shown] = &[
     ),
     shown(
         "Memory of an idle tunnel",
-        "relay",
+        "growth",
         &["memory-10000"],
-        &["tokio"],
+        &["tokio", "r5"],
         "direct",
     ),
 ];

@@ -19,7 +19,7 @@ const ALWAYS: &[(&str, &[&str], &str, &str)] = &[
         "CPU of a small request, without a proxy",
     ),
     (
-        "relay",
+        "growth",
         &["memory-10000"],
         "tokio",
         "Memory of an idle tunnel, without the kernel's 8 KiB",

@@ -143,4 +143,5 @@ pub const TARGETS: &[Target] = &[
     target("growth", AtMost(1.25), Itself)
         .from("promise: ten thousand connections cost a quarter more a request than a hundred"),
     target("threads", AtLeast(1.80), Itself).from("promise: a second thread adds four fifths"),
+    target("memory-10000", AtMost(1.00), Itself).from("promise of README: 1 KiB"),
 ];

@@ -38,7 +38,7 @@ pub const RIG: Rig = Rig {
             figures: &["memory-1000", "memory-10000", "kernel-1000", "kernel-10000"],
             sample: samples::memory,
             quick: Plan::quick(1, 3_000, 20),
-            full: Plan::full(3, 7_000, 160),
+            full: Plan::full(9, 7_000, 450),
         },
         Group {
             name: "threads",

@@ -244,7 +244,7 @@ const AWAIT: &str = "promise: futures 0.1 costs no more than the same tunnel on 
 const SPLICE: &str = "promise: at most a tenth more than the best relay that splices";
 const ALLOCATIONS: &str = "the claim of futures 0.1: a message allocates nothing";
 const CALLS: &str = "what a message needs: a receive and a send, and a share of epoll";
-const IDLE: &str = "promise of README: 1 KiB and two descriptors";
+const IDLE: &str = "promise of README: two descriptors";
 const LADDER: &str = "compat/ladder: a half-way rung costs no more than its end";
 
 pub const TARGETS: &[Target] = &[
@@ -265,7 +265,6 @@ pub const TARGETS: &[Target] = &[
     target("bulk-download-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
     target("bulk-upload-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
     target("bulk-both-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
-    target("memory-10000", AtMost(1.00), Itself).from(IDLE),
     target("descriptors", AtMost(2.00), Itself).from(IDLE),
     target("pipe-ends", AtMost(0.00), Itself).from(IDLE),
     target("tunnels", AtLeast(1.00), EachOfSameSteps).from(PARITY),
