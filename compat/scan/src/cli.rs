@@ -24,20 +24,20 @@ use crate::toolchain::Toolchain;
 use crate::tree::{self, Change};
 use crate::{fix, harden};
 
-/// Finds what a program still uses of futures 0.1, tokio-core and tokio 0.1, and what that means
+/// Finds the uses of futures 0.1, tokio-core and tokio 0.1 in a project, and reports what each becomes
 ///
 /// The compiler finds the uses: the scan checks a copy of the project against copies of those crates whose
-/// items are marked as deprecated. The project itself is only read.
+/// items are marked as deprecated. The project itself isn't changed.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo legacy-scan", version)]
 struct Arguments {
     /// Scan the project of this Cargo.toml
     #[arg(long, value_name = "FILE", default_value = "Cargo.toml")]
     manifest_path: PathBuf,
-    /// Scan with this toolchain of rustup, where the project needs an older one
+    /// Scan with this rustup toolchain, for a project that needs an older one
     #[arg(long, value_name = "NAME")]
     toolchain: Option<String>,
-    /// Use no network: every crate has to be in cargo's cache or in the vendor folder
+    /// Use no network: every crate must be in cargo's cache or in the vendor folder
     #[arg(long)]
     offline: bool,
     /// Take the crates from this folder of `cargo vendor`
@@ -46,13 +46,13 @@ struct Arguments {
     /// Scan the default features, then all of them
     #[arg(long)]
     all_features: bool,
-    /// Scan tests, too
+    /// Also scan tests
     #[arg(long)]
     tests: bool,
-    /// Scan examples, too
+    /// Also scan examples
     #[arg(long)]
     examples: bool,
-    /// Keep copies and builds here [default: cargo-legacy-scan in the user's cache]
+    /// Folder for copies and builds [default: cargo-legacy-scan in the user's cache]
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
     /// Write the report as JSON to this file; `-` is stdout
@@ -61,28 +61,28 @@ struct Arguments {
     /// Write the findings as SARIF 2.1.0, for code review, to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
-    /// Write the report as one HTML page, which needs no network, to this file; `-` is stdout
+    /// Write the report as one self-contained HTML page to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Save how often each file uses each row, for --check; with --check, only if nothing has grown
+    /// Save the number of uses of each row in each file, for --check; with --check, only if none has grown
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     save: Option<PathBuf>,
-    /// Exit with 1 if a file uses a row more often than when it was saved
+    /// Exit with 1 if a file has more uses of a row than the saved number
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     check: Option<PathBuf>,
-    /// Draw the saved counts by the git history of their file, with --html as a page, and scan nothing
+    /// Print the saved numbers over the git history of their file, with --html as a page; no scan
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json", conflicts_with_all = ["save", "check", "sarif", "fix", "harden"])]
     history: Option<PathBuf>,
-    /// Explain a row of MIGRATION.md, or `fix` or `harden`, and scan nothing
+    /// Explain a row of MIGRATION.md, or `fix` or `harden`; no scan
     #[arg(long, value_name = "ROW")]
     explain: Option<String>,
-    /// Print, as a diff, the edits that can't change what the program does, as far as it builds with them
+    /// Print a diff of edits that don't change the program's behaviour, and with which it still builds
     #[arg(long, conflicts_with_all = OF_A_SCAN)]
     fix: bool,
-    /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
+    /// Print a diff that makes the task handles of futures 0.1 sound, and test it; no scan
     #[arg(long, conflicts_with = "fix", conflicts_with_all = OF_A_SCAN)]
     harden: bool,
-    /// Make the changes, all or none, if git has everything committed and can undo them
+    /// Make the changes of --fix or --harden, all or none; requires that git has everything committed
     #[arg(long)]
     write: bool,
 }
@@ -109,7 +109,7 @@ pub fn run() -> Result<ExitCode> {
     }
     ensure!(
         !arguments.write || arguments.fix || arguments.harden,
-        "--write is for --fix and --harden"
+        "--write requires --fix or --harden"
     );
     if let Some(file) = &arguments.history {
         draw(file, &arguments)?;
@@ -229,7 +229,7 @@ fn fix(arguments: &Arguments) -> Result<String> {
     let fixed = fix::fix(&project, &toolchain, &features(arguments), &Table::load())?;
     let mut text: String = fixed.changes.iter().map(Change::diff).collect();
     for kept in &fixed.kept {
-        text += &format!("left alone: {kept}\n");
+        text += &format!("not changed: {kept}\n");
     }
     let count = fixed.changes.len();
     if arguments.write {
@@ -312,6 +312,6 @@ fn default_scratch() -> Result<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
     Ok(cache
-        .context("there is no home folder: give a folder with --scratch")?
+        .context("no home folder found; set a folder with --scratch")?
         .join("cargo-legacy-scan"))
 }

@@ -59,7 +59,7 @@ impl History {
         let shown = file.display();
         ensure!(
             inside.status.success(),
-            "{shown} is in no git repository, from whose history --history draws"
+            "{shown} isn't in a git repository, whose history --history draws"
         );
         let limit = format!("-{}", COMMITS + 1);
         let log = git(folder, &["log", &limit, "--format=%h %cs", "--", &name])?;
@@ -70,7 +70,7 @@ impl History {
             .collect();
         ensure!(
             !commits.is_empty(),
-            "git has no commit of {shown}: commit what --save wrote, and --history can draw it"
+            "git has no commit of {shown}; commit the file of --save first"
         );
         let is_cut = commits.len() > COMMITS;
         commits.truncate(COMMITS);
@@ -142,8 +142,8 @@ impl History {
 
     fn left_out(&self) -> String {
         match self.unreadable {
-            1 => "1 commit whose file is not one of --save".to_owned(),
-            count => format!("{count} commits whose files are not of --save"),
+            1 => "1 commit whose file isn't one of --save".to_owned(),
+            count => format!("{count} commits whose files aren't of --save"),
         }
     }
 }
@@ -153,5 +153,5 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<Output> {
         .current_dir(folder)
         .args(arguments)
         .output()
-        .context("--history needs git, which can't be started")
+        .context("cannot start git, which --history requires")
 }

@@ -291,9 +291,9 @@ impl Broken {
 fn reactor(core: Option<&Package>, all: &[Package]) -> &'static str {
     let own = |core: &&Package| core.version < Version::new(0, 1, 13);
     match core {
-        Some(core) if core.source.is_none() => "that of the tokio-core in a folder of yours",
+        Some(core) if core.source.is_none() => "that of the tokio-core in a local folder",
         Some(core) if own(&core) => "tokio-core's own, on the thread of the Core",
-        Some(_) => "tokio 0.1's, on a thread of its own, under tokio-core",
+        Some(_) => "tokio 0.1's, on a separate thread, under tokio-core",
         None if all.iter().any(|p| *p.name == "tokio-reactor") => "tokio 0.1's",
         None => "none: no socket and no timer of that generation",
     }
@@ -383,7 +383,7 @@ mod tests {
             reactor(all.iter().find(|p| *p.name == "tokio-core"), &all)
         };
         assert!(of("tokio-core", "0.1.12").contains("thread of the Core"));
-        assert!(of("tokio-core", "0.1.13").contains("thread of its own"));
+        assert!(of("tokio-core", "0.1.13").contains("separate thread"));
         assert_eq!(of("tokio-reactor", "0.1.12"), "tokio 0.1's");
         assert!(of("tokio", "1.0.0").starts_with("none"));
     }

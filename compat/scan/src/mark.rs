@@ -30,7 +30,7 @@ pub fn copy_marked(table: &Table, name: &str, from: &Path, to: &Path) -> Result<
             Ok(parsed) => parsed,
             Err(error) => {
                 let file = file.display();
-                eprintln!("cargo legacy-scan: uses of what {file} defines are missed: {error}");
+                eprintln!("cargo legacy-scan: uses of the items of {file} are missed: {error}");
                 continue;
             }
         };

@@ -33,7 +33,7 @@ impl Project {
     ) -> Result<Self> {
         ensure!(
             manifest.is_file(),
-            "cannot scan: there is no file {}; name one with --manifest-path",
+            "cannot scan: no file {}; set another with --manifest-path",
             std::path::absolute(manifest)?.display()
         );
         let manifest = manifest.canonicalize()?;
@@ -112,8 +112,8 @@ impl Project {
                     let folder = package.manifest_path.with_file_name("");
                     ensure!(
                         unpatch(&mut manifest, &package.name),
-                        "cannot scan: {} is a dependency by its path {}; name the version of a \
-                         registry, and put the path into [patch.crates-io]",
+                        "cannot scan: {} is a dependency by its path {}; depend on a version of a \
+                         registry, and move the path to [patch.crates-io]",
                         package.name,
                         self.shown(folder.as_std_path())
                     );
@@ -346,7 +346,7 @@ fn use_vendored(vendor: Option<&Path>, folder: &Path) -> Result<()> {
     };
     ensure!(
         vendor.is_dir(),
-        "cannot scan: --vendor {} is no folder; make one with cargo vendor",
+        "cannot scan: --vendor {} isn't a folder; make one with cargo vendor",
         vendor.display()
     );
     let mut settings = DocumentMut::new();

@@ -34,7 +34,7 @@ impl Saved {
     pub fn ensure_scanned_with(&self, options: &[String], file: &Path) -> Result<()> {
         ensure!(
             self.options == options,
-            "cannot check: {} was saved with the options [{}], and this scan has [{}]; give the same, \
+            "cannot check: {} was saved with the options [{}], and this scan has [{}]; use the same, \
              or save again",
             file.display(),
             self.options.join(" "),

@@ -126,7 +126,7 @@ pub fn ensure_clean(folder: &Path) -> Result<()> {
         .context(NEEDS_GIT)?;
     ensure!(
         output.status.success(),
-        "{} is in no git repository, and --write needs one to undo it by",
+        "{} isn't in a git repository, which --write requires",
         folder.display()
     );
     ensure!(

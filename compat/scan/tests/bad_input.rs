@@ -31,7 +31,7 @@ fn there_is_no_manifest() {
     assert_eq!(
         error,
         format!(
-            "cargo legacy-scan: cannot scan: there is no file {}; name one with --manifest-path",
+            "cargo legacy-scan: cannot scan: no file {}; set another with --manifest-path",
             file.display()
         )
     );
@@ -95,7 +95,7 @@ fn the_vendor_folder_is_missing() {
     let error = failure(&folder, &["--vendor", "missing"]);
     assert_eq!(
         error,
-        "cargo legacy-scan: cannot scan: --vendor missing is no folder; make one with cargo vendor"
+        "cargo legacy-scan: cannot scan: --vendor missing isn't a folder; make one with cargo vendor"
     );
 }
 
@@ -137,7 +137,7 @@ fn what_is_written_needs_a_clean_repository() {
     // Tests run below the build folder, which lies in a repository of its own.
     fs::write(folder.join(".git"), "gitdir: nowhere").unwrap();
     let error = failure(&folder, &write);
-    assert!(error.contains("is in no git repository"), "{error}");
+    assert!(error.contains("isn't in a git repository"), "{error}");
 
     fs::remove_file(folder.join(".git")).unwrap();
     git(&folder, &["init", "-q"]);
@@ -153,7 +153,7 @@ fn what_is_written_needs_a_clean_repository() {
     );
     let error = failure(&folder, &["--write"]);
     assert!(
-        error.contains("--write is for --fix and --harden"),
+        error.contains("--write requires --fix or --harden"),
         "{error}"
     );
 }
@@ -243,7 +243,7 @@ fn what_is_hardened_has_a_place_of_its_own() {
     let patched = folder.join("patched");
     std::os::unix::fs::symlink(&shared, &patched).unwrap();
     let error = failure(&folder, &["--harden"]);
-    assert!(error.contains("patched is no folder"), "{error}");
+    assert!(error.contains("patched isn't a folder"), "{error}");
 
     fs::remove_file(&patched).unwrap();
     fs::create_dir(&patched).unwrap();
@@ -251,7 +251,7 @@ fn what_is_hardened_has_a_place_of_its_own() {
     std::os::unix::fs::symlink(shared.join("futures-0.1.31"), copy).unwrap();
     let error = failure(&folder, &["--harden"]);
     assert!(
-        error.ends_with("there is a patched/futures-0.1.31 already"),
+        error.ends_with("patched/futures-0.1.31 already exists"),
         "{error}"
     );
 }

@@ -162,7 +162,7 @@ pub fn f(a: Box<Future<Item = u8, Error = ()>>) -> u8 { names::wait!(a) }
 
     let text = fix(&folder, &["--write"]);
     for (package, why) in [("fix-undo", ""), ("odd", "cargo check failed: ")] {
-        let kept = format!("left alone: the name futures in {package}: it would not build ({why}");
+        let kept = format!("not changed: the name futures in {package}: it would not build ({why}");
         assert!(text.contains(&kept), "{kept}: {text}");
     }
     let source = read(&folder, "src/lib.rs");
@@ -201,7 +201,7 @@ mod windows_too;
     let text = fix(&folder, &[]);
     assert_eq!(
         text,
-        "left alone: the name futures in fix-kept: src/windows.rs:1: this file is not compiled here\n\
+        "not changed: the name futures in fix-kept: src/windows.rs:1: this file is not compiled here\n\
          0 files to change; --write changes them\n"
     );
 }

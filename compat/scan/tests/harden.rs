@@ -97,5 +97,5 @@ fn it_is_shown_then_written_and_proved_both_times() {
     );
     let again = run(&["--harden"]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(stderr(&again).ends_with("futures 0.1.31 is hardened already\n"));
+    assert!(stderr(&again).ends_with("futures 0.1.31 is already hardened\n"));
 }

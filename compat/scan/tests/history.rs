@@ -108,7 +108,7 @@ fn without_a_history_one_line_says_so() {
     fs::write(folder.join("legacy-scan.json"), "[]").unwrap();
     failure("is not a file of --save");
     save(&folder, "{}");
-    failure("is in no git repository");
+    failure("isn't in a git repository");
     git(&folder, &["init"]);
     failure("git has no commit of legacy-scan.json");
     fs::remove_dir_all(&folder).unwrap();

@@ -91,12 +91,12 @@ fn ensure_free(root: &Path, folder: &str) -> Result<()> {
         .map_or(true, |found| found.is_dir());
     ensure!(
         is_folder,
-        "{} is no folder, and --harden puts futures there",
+        "{} isn't a folder, and --harden copies futures there",
         parent.display()
     );
     ensure!(
         root.join(folder).symlink_metadata().is_err(),
-        "there is a {folder} already"
+        "{folder} already exists"
     );
     Ok(())
 }
@@ -112,7 +112,7 @@ pub fn harden(project: &Project, toolchain: &Toolchain) -> Result<Hardened> {
     let version = package.version.to_string();
     match Handles::of(from)? {
         Handles::Unsound => {}
-        Handles::Sound => bail!("futures {version} is hardened already"),
+        Handles::Sound => bail!("futures {version} is already hardened"),
         Handles::Other => bail!(
             "futures {version} makes no task handle of an Arc: --harden is for 0.1.14 to 0.1.31"
         ),
@@ -201,7 +201,7 @@ fn patched(manifest: &str, registry: &str, folder: &str) -> Result<String> {
     let patches = patches[registry].or_insert(toml_edit::table());
     ensure!(
         patches.get("futures").is_none(),
-        "[patch.{registry}] in Cargo.toml has a futures already: give that another key, as in \
+        "[patch.{registry}] in Cargo.toml already has futures; give that entry another key, as in \
          futures-03 = {{ package = \"futures\", … }}"
     );
     let mut path = InlineTable::new();
@@ -230,7 +230,7 @@ mod tests {
         ] {
             assert_eq!(patched(before, "crates-io", "a").unwrap(), after);
             let error = patched(after, "crates-io", "a").unwrap_err().to_string();
-            assert!(error.contains("has a futures already"), "{error}");
+            assert!(error.contains("already has futures"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What follows from what was found: the tests that come first, the order of work, the effort.
+//! What follows from what was found: the tests to write first, the order of work, the effort.
 
 mod callers;
 mod effort;

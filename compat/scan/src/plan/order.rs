@@ -81,7 +81,7 @@ fn untouched(facts: &Facts) -> String {
         .map(|(_, source)| source.outline.lines.len())
         .collect();
     format!(
-        "What touches no future needs no port. {} with {} lines already touch none.",
+        "Code that touches no future needs no port. {} with {} lines touch none.",
         counted(lines.len(), "file", "files"),
         lines.iter().sum::<usize>()
     )
@@ -102,7 +102,7 @@ fn separate(facts: &Facts) -> Vec<Task> {
     mixed.sort_by(|a, b| b.cmp(a));
     let mixed = mixed.into_iter().map(|(_, text)| text).collect();
     vec![Task::new(
-        "Look for what can move out of these files: most of their lines are outside of the functions that touch a future",
+        "Move code out of these files: most of their lines are outside the functions that touch a future",
         mixed,
     )]
 }
@@ -110,11 +110,11 @@ fn separate(facts: &Facts) -> Vec<Task> {
 fn runtime(facts: &Facts) -> Vec<Task> {
     vec![
         Task::new(
-            "Update what hands the kernel broken addresses, in a commit of its own",
+            "Update the packages that pass broken addresses to the kernel, in a separate commit",
             facts.lock.broken.clone(),
         ),
         Task::new(
-            "Put the drop-ins in place: lines of [patch.crates-io], and what cargo has to update",
+            "Add the drop-ins: lines of [patch.crates-io], and the packages that cargo must update",
             facts.lock.drop_ins.clone(),
         ),
         Task::at(
@@ -122,7 +122,7 @@ fn runtime(facts: &Facts) -> Vec<Task> {
             facts.places(&[70]),
         ),
         Task::at(
-            "Look whether what is wrapped here has a descriptor: without one the drop-in doesn't take it (row 53)",
+            "Check that the type wrapped here has a descriptor: the drop-in requires one (row 53)",
             facts.places(&[53]),
         ),
     ]
@@ -136,7 +136,7 @@ fn main(facts: &Facts) -> Vec<Task> {
         ),
         Task::at("Use `tokio::signal` (row 65)", facts.places(&[65])),
         Task::at(
-            "Decide what becomes of each task's panic (row 38)",
+            "Decide how to handle each task's panic (row 38)",
             at(&facts.seams.spawns),
         ),
         Task::at(
@@ -176,7 +176,7 @@ fn machines(facts: &Facts) -> Vec<Task> {
             lines(MachineKind::Wrapper),
         ),
         Task::new(
-            "Look how these are woken, which poll nothing: they are ready at once, or keep the task that waits (row 13)",
+            "Check how these are woken, which poll nothing: they are ready at once, or keep the waiting task (row 13)",
             lines(MachineKind::Alone),
         ),
         Task::new(

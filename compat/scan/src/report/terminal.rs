@@ -37,7 +37,7 @@ pub fn render(report: &Report) -> String {
     add_seams(&mut text, &report.seams);
     add_tasks(
         &mut text,
-        "tests that come first",
+        "tests to write first",
         &report.plan.harness,
         PLACES_OF_TEST,
     );
@@ -57,7 +57,7 @@ pub fn render(report: &Report) -> String {
     for failed in &report.failed {
         let _ = writeln!(
             text,
-            "unsure: the package {} does not compile ({}); its findings are names that fit",
+            "unsure: the package {} does not compile ({}); its findings are matches by name",
             failed.package, failed.error
         );
     }
@@ -114,7 +114,7 @@ fn add_lock(text: &mut String, lock: &Lock) {
     }
     if !beneath.is_empty() {
         let names: Vec<_> = beneath.iter().map(|old| old.package.as_str()).collect();
-        let _ = writeln!(text, "  used by these alone: {}", names.join(", "));
+        let _ = writeln!(text, "  used only by these: {}", names.join(", "));
     }
     for holder in &lock.holders {
         let reach = holder.reach.description();
