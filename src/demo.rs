@@ -107,11 +107,7 @@ fn greet(address: SocketAddr) -> io::Result<()> {
     let length = GREETING.len();
     report(
         "request",
-        format_args!(
-            "GET / answered with {} bytes in {:.1?}",
-            length,
-            start.elapsed()
-        ),
+        format_args!("GET / returned {} bytes in {:.1?}", length, start.elapsed()),
     );
     Ok(())
 }
@@ -149,7 +145,7 @@ fn ask(address: SocketAddr, what: &str, length: usize) -> io::Result<BufReader<T
         let status = read_head(&mut answer)?;
         check(
             status.starts_with("HTTP/1.0 200 "),
-            "the origin did not answer 200",
+            "the origin didn't reply 200",
         )?;
     }
     Ok(answer)
@@ -244,7 +240,10 @@ impl DemoPattern {
             from.read_exact(&mut received)?;
             check(received == chunk, "bytes differ from those that were sent")?;
         }
-        check(from.read(&mut [0])? == 0, "more bytes came than were sent")
+        check(
+            from.read(&mut [0])? == 0,
+            "more bytes arrived than were sent",
+        )
     }
 }
 

@@ -187,7 +187,7 @@ fn password_warnings(typed: &Options) -> Vec<String> {
             let (_, instead) = flag.password?;
             typed.values(flag.name).find_map(SecretArgument::of)?;
             Some(format!(
-                "the password in --{} can be seen in the list of processes while the program \
+                "other users can see the password of --{} in the process list while ptunnel \
                  starts; use {}",
                 flag.name, instead
             ))

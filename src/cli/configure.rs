@@ -105,7 +105,7 @@ pub(super) fn configure(
     let mut specs = tunnels.chain(&config.dynamic);
     let are_paths = specs.all(|spec| matches!(spec, ListenSpec::Path(_)));
     if !demo && are_paths && config.serve.is_none() {
-        let why = "no client has an address";
+        let why = "clients of Unix sockets have no address";
         warnings.extend(options.unused(&["allow-from"], why));
     }
     if config.log_format == LogFormat::Json {
@@ -131,7 +131,7 @@ fn check_test(has_destination: bool, is_without_listener: bool) -> Result<(), Er
         (false, false) => ", and -D and --serve-proxy have none",
     };
     Err(Error::usage(format!(
-        "--test needs a destination{}: add a tunnel or -W HOST:PORT; \
+        "--test needs a destination{}; add a tunnel or -W HOST:PORT, \
          e.g. ptunnel -p proxy.example:3128 --test 8993:imap.example.org:993",
         why
     )))
@@ -141,7 +141,7 @@ fn check_test(has_destination: bool, is_without_listener: bool) -> Result<(), Er
 fn check_task(has_stdio: bool, is_without_listener: bool) -> Result<(), Error> {
     match (has_stdio, is_without_listener) {
         (false, true) => Err(Error::usage(
-            "nothing to do: give a tunnel such as 8993:imap.example.org:993, -D PORT, \
+            "nothing to do; add a tunnel such as 8993:imap.example.org:993, -D PORT, \
              -W HOST:PORT, --serve-proxy ADDR or --demo",
         )),
         (true, false) => Err(Error::usage(
@@ -166,8 +166,8 @@ fn exposure_warning(config: &Config) -> Option<String> {
         return None;
     }
     Some(format!(
-        "every host that can reach this one can use {}: bind to 127.0.0.1, or restrict clients \
-         with --allow-from CIDR",
+        "every host that can reach this machine can use {}; bind to 127.0.0.1, or restrict the \
+         clients with --allow-from CIDR",
         listeners.join(", ")
     ))
 }
@@ -219,7 +219,7 @@ fn dynamic_user(
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
         Ok(user)
     } else {
-        let why = "--dynamic-user: SOCKS5 has room for 255 bytes of a user and of a password";
+        let why = "--dynamic-user: username and password can have at most 255 bytes each (SOCKS5)";
         Err(options.blame("dynamic-user", Error::usage(why)))
     }
 }
@@ -264,7 +264,7 @@ fn number(most: usize) -> impl Fn(&str) -> Result<usize, ParseError> {
     move |text| match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(ParseError::new(format!(
-            "invalid number '{}': it is from 1 to {}",
+            "invalid number '{}': it must be from 1 to {}",
             Escaped(text.as_bytes()),
             most
         ))),

@@ -64,7 +64,7 @@ impl<'a> Environment<'a> {
         let (list, warning) = self
             .first(NO_PROXY, |text| Ok(NoProxy::lenient(text)))?
             .unwrap_or_default();
-        let warning = warning.map(|why| format!("no_proxy of the environment: {}", why));
+        let warning = warning.map(|why| format!("environment variable no_proxy: {}", why));
         Ok((list, warning))
     }
 
@@ -91,7 +91,7 @@ impl<'a> Environment<'a> {
         }
         let count = self.first(&["LISTEN_FDS"], |text| match text.parse() {
             Ok(count) if (0..MAX_INHERITED).contains(&count) => Ok(count),
-            _ => Err(ParseError::new("it isn't a number of sockets")),
+            _ => Err(ParseError::new("not a number of sockets")),
         })?;
         let count = count.unwrap_or(0);
         let names = text("LISTEN_FDNAMES")?.unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Environment<'a> {
         // Not printed, as it may be a secret.
         let text = value
             .to_str()
-            .ok_or("it isn't UTF-8")
+            .ok_or("not UTF-8")
             .map_err(|why| within(name, why))?;
         parse(text).map(Some).map_err(|e| within(name, e))
     }
@@ -253,7 +253,7 @@ mod tests {
         let warning = warning.unwrap();
         assert!(
             warning.starts_with(
-                "no_proxy of the environment: passing over '127.*', '<local>', '10.0.0.1/8;b'; "
+                "environment variable no_proxy: skipping '127.*', '<local>', '10.0.0.1/8;b'; "
             ),
             "{}",
             warning

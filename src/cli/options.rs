@@ -232,7 +232,7 @@ impl Options {
     pub(super) fn unused(&self, names: &[&str], why: &str) -> Vec<String> {
         let given = names.iter().filter(|name| self.is_present(name));
         given
-            .map(|name| format!("--{} is of no use: {}", name, why))
+            .map(|name| format!("--{} has no effect: {}", name, why))
             .collect()
     }
 

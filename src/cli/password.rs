@@ -198,7 +198,7 @@ pub(super) fn client_credentials(
         (None, None) => {
             let user = Escaped(user.as_bytes());
             let why = format!(
-                "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable {}",
+                "--{} {} has no password; add --{} {}:PASSWORD, or the environment variable {}",
                 name, user, name, user, variable
             );
             let e = missing(None, Error::usage(why));
@@ -211,11 +211,11 @@ pub(super) fn client_credentials(
 
 fn no_password(user: &str, source: ProxySource) -> Error {
     let remedy = match source {
-        ProxySource::Via => "give --proxy-netrc FILE",
-        _ => "give --password-file FILE or the environment variable PTUNNEL_PASSWORD",
+        ProxySource::Via => "add --proxy-netrc FILE",
+        _ => "add --password-file FILE or the environment variable PTUNNEL_PASSWORD",
     };
     Error::usage(format!(
-        "no password for user '{}' and no terminal to ask on: {}",
+        "no password for user '{}', and no terminal to prompt on; {}",
         Escaped(user.as_bytes()),
         remedy
     ))
@@ -226,12 +226,12 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
     let (text, remedy) = read_text(path, file).map_err(fail)?;
     if let Some(remedy) = remedy {
-        return Err(fail(format!("others can read it: {}", remedy)));
+        return Err(fail(format!("other users can read it; run {}", remedy)));
     }
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() || line.contains('\n') {
-        return Err(fail("it must contain one line, the password".into()));
+        return Err(fail("the file must have one line, the password".into()));
     }
     Ok(Secret::new(line))
 }
@@ -243,7 +243,7 @@ fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     let (text, remedy) = read_text(path, file).map_err(fail)?;
     warnings.extend(remedy.map(|remedy| {
         format!(
-            "others can read the passwords in {}: {}",
+            "other users can read the passwords in {}; run {}",
             Escaped(path.as_bytes()),
             remedy
         )
@@ -264,7 +264,7 @@ fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String>
         .read_to_string(&mut text)
         .map_err(|e| e.to_string())?;
     if text.len() as u64 > MAX_LEN {
-        return Err(format!("it has more than {} bytes", MAX_LEN));
+        return Err(format!("the file has more than {} bytes", MAX_LEN));
     }
     Ok((text, file_permissions::remedy(path, &metadata)))
 }

@@ -61,7 +61,7 @@ pub(super) fn route(
                 None => options.whole(e),
             });
         }
-        warnings.push("no proxy is given: connecting directly".into());
+        warnings.push("no proxy is given; connecting directly".into());
     }
     let passwords = Passwords::new(options, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
@@ -71,7 +71,7 @@ pub(super) fn route(
     let tls = tls::tls(options, TlsPeer::Proxy, is_secure, warnings)?;
     let is_http = |url: &ProxyUrl| url.protocol == Protocol::Http;
     if all_urls().next().is_some() && !all_urls().any(is_http) && pac.is_none() {
-        let why = "no proxy is given that speaks HTTP";
+        let why = "no HTTP proxy is given";
         warnings.extend(options.unused(&["header", "proxy-auth"], why));
     }
     let complete = |option: &str, urls: Vec<(ProxySource, ProxyUrl)>| {
@@ -95,12 +95,12 @@ pub(super) fn route(
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
-        let why = "SOCKS4 has no password, only a user";
+        let why = "SOCKS4 has no password, only a username";
         warnings.extend(options.unused(&["password", "password-file"], why));
         let in_login = options.values("user").find_map(SecretArgument::of);
-        warnings.extend(in_login.map(|_| format!("the password in --user is of no use: {}", why)));
+        warnings.extend(in_login.map(|_| format!("the password in --user has no effect: {}", why)));
     } else if !options.is_present("user") && !proxies.iter().any(has_user) {
-        let why = "no proxy has a user: give -U USER";
+        let why = "no proxy has a username; add -U USER";
         warnings.extend(options.unused(&["password", "password-file"], why));
     }
     if proxies.len() < 2 && pac.is_none() {
@@ -149,12 +149,12 @@ fn no_proxy_given(env: &Environment<'_>, is_needed_by_via: bool) -> Error {
         ""
     };
     let otherwise = if is_needed_by_via {
-        "--via names only further proxies"
+        "--via adds only further proxies"
     } else {
         "or connect directly with --direct-fallback"
     };
     Error::usage(format!(
-        "no proxy: give -p proxy.example:3128 or set https_proxy{}; {}",
+        "no proxy is given; add -p proxy.example:3128 or set https_proxy{}; {}",
         hint, otherwise
     ))
 }

@@ -15,7 +15,7 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
     let time = |name| options.one_or_default_with(name, seconds);
     let positive = |name| match time(name)? {
         limit if limit == Duration::from_secs(0) => {
-            let why = format!("--{} 0 would fail every connection; e.g. 10", name);
+            let why = format!("--{} 0 would make every connection fail; e.g. 10", name);
             Err(options.blame(name, Error::usage(why)))
         }
         limit => Ok(limit),
@@ -82,5 +82,5 @@ fn keepalive(text: &str) -> Result<Option<Keepalive>, ParseError> {
 
 fn invalid(text: &str, expected: String) -> ParseError {
     let text = Escaped(text.as_bytes());
-    ParseError::new(format!("invalid time '{}': it is {}", text, expected))
+    ParseError::new(format!("invalid time '{}': it must be {}", text, expected))
 }

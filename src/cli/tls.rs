@@ -21,11 +21,11 @@ pub(super) fn tls(
     let (names, why): (&[&str], _) = match peer {
         TlsPeer::Proxy => (
             &["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"],
-            "no proxy is given as https://HOST",
+            "no https:// proxy is given",
         ),
         TlsPeer::Destination => (
             &["cacert", "cert", "key", "insecure", IGNORE_EOF],
-            "no destination is given as tls://HOST:PORT",
+            "no tls:// destination is given",
         ),
     };
     let given = |index: usize| options.value_of(names[index]).map(str::to_string);
@@ -76,7 +76,7 @@ fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
 fn exposed(path: &str) -> Option<String> {
     let remedy = file_permissions::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(
-        "others can read the key in '{}': {}",
+        "other users can read the key in '{}'; run {}",
         Escaped(path.as_bytes()),
         remedy
     ))

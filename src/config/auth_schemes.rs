@@ -88,8 +88,8 @@ impl FromStr for Schemes {
         let read = |name: &str| {
             Scheme::named(name.trim()).ok_or_else(|| {
                 let why = match name.trim().to_ascii_lowercase().as_str() {
-                    "kerberos" | "spnego" | "gssapi" => "HTTP's name for it is negotiate",
-                    _ => "it is basic, digest, ntlm, negotiate or a list of them",
+                    "kerberos" | "spnego" | "gssapi" => "it is called negotiate in HTTP",
+                    _ => "it must be basic, digest, ntlm, negotiate or a list of them",
                 };
                 wrong("authentication schemes", text, why, "digest,ntlm")
             })
@@ -115,7 +115,7 @@ mod tests {
             assert!(complaint.contains("a list of them; e.g. digest,ntlm"));
         }
         let complaint = "ntlm,Kerberos".parse::<Schemes>().unwrap_err();
-        assert!(complaint.to_string().contains("name for it is negotiate"));
+        assert!(complaint.to_string().contains("is called negotiate"));
         assert!(!all.allow(Scheme::Negotiate), "it must be named");
         let named = |text: &str| text.parse::<Schemes>().unwrap();
         assert!(named("Negotiate,digest").allow(Scheme::Negotiate));

@@ -87,7 +87,7 @@ impl FromStr for Bind {
     fn from_str(text: &str) -> Result<Bind, ParseError> {
         Bind::read(text).map_err(|why| {
             let why = match HostPort::read(text) {
-                Ok(_) => "the port is part of each tunnel, write the address alone".into(),
+                Ok(_) => "write only the address; the port is part of each tunnel".into(),
                 Err(_) => why,
             };
             wrong("address to listen on", text, why, "127.0.0.1")
@@ -100,7 +100,7 @@ impl FromStr for PortSpec {
 
     fn from_str(text: &str) -> Result<PortSpec, ParseError> {
         let spec = match text.strip_prefix("fd:") {
-            Some(_) => Err("fd: is for tunnels and -D".into()),
+            Some(_) => Err("fd: is only for tunnels and -D".into()),
             None => PortSpec::read(text),
         };
         spec.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
@@ -131,7 +131,11 @@ mod tests {
         }
         for text in &["fd:st", "fd:3"] {
             let complaint = read(text).unwrap_err().to_string();
-            assert!(complaint.contains("fd: is for tunnels"), "{}", complaint);
+            assert!(
+                complaint.contains("fd: is only for tunnels"),
+                "{}",
+                complaint
+            );
         }
     }
 

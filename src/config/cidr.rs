@@ -34,11 +34,11 @@ impl Cidr {
     pub(super) fn read(network: &str, bits: &str) -> Result<Cidr, String> {
         let ip = network
             .parse::<IpAddr>()
-            .map_err(|_| "before the '/' stands an address")?;
+            .map_err(|_| "an IP address must precede the '/'")?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let bits = match bits.parse() {
             Ok(bits) if bits <= most => bits,
-            _ => return Err(format!("after the '/' stands a number up to {}", most)),
+            _ => return Err(format!("a number up to {} must follow the '/'", most)),
         };
         let network = unmap_ipv4(ip);
         match bits {
@@ -48,7 +48,7 @@ impl Cidr {
                 network,
                 bits: bits - 96,
             }),
-            _ => Err("after an IPv4 address in IPv6's form stands a number from 96".into()),
+            _ => Err("a number from 96 must follow the '/' of an IPv4-mapped address".into()),
         }
     }
 
@@ -116,7 +116,7 @@ fn read(text: &str) -> Result<Cidr, String> {
         Some(slash) => Cidr::read(&text[..slash], &text[slash + 1..])?.exactly(),
         None => match text.parse() {
             Ok(ip) => Ok(Cidr::of(ip)),
-            Err(_) => Err("it is an address, or a block of them with its number of bits".into()),
+            Err(_) => Err("it must be an IP address, or a block in CIDR notation".into()),
         },
     }
 }

@@ -55,15 +55,15 @@ impl Credentials {
         let user = user.into();
         if user.contains(':') {
             Err(ParseError::new(
-                "a user name can't hold ':' (RFC 7617); e.g. joe",
+                "a username can't contain ':' (RFC 7617); e.g. joe",
             ))
         } else if user.chars().any(char::is_control) {
             Err(ParseError::new(
-                "a user name can't hold control characters; e.g. joe",
+                "a username can't contain control characters; e.g. joe",
             ))
         } else if password.0.chars().any(char::is_control) {
             Err(ParseError::new(format!(
-                "the password of '{}' holds a control character; give it as one line of text",
+                "the password of '{}' contains a control character; it must be one line of text",
                 Escaped(user.as_bytes())
             )))
         } else {
@@ -97,8 +97,8 @@ impl FromStr for Login {
         let user = parts.next().unwrap_or_default().to_string();
         if user.is_empty() {
             return Err(ParseError::new(match parts.next() {
-                Some(_) => "the user name before ':' is empty; e.g. joe:secret",
-                None => "the user name is empty; e.g. joe",
+                Some(_) => "the username before ':' is empty; e.g. joe:secret",
+                None => "the username is empty; e.g. joe",
             }));
         }
         let password = parts.next().map(Secret::new);

@@ -55,7 +55,7 @@ impl DestinationUrl {
     /// unencrypted instead.
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
         if self.is_secure && tls.is_none() {
-            return Err(ParseError::new(format!("there is no TLS for {}", self)));
+            return Err(ParseError::new(format!("TLS isn't set up for {}", self)));
         }
         let tls = tls.clone().filter(|_| self.is_secure);
         Ok(Destination {
@@ -74,7 +74,8 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
     };
     if scheme.eq_ignore_ascii_case("tls") && rest.contains('@') {
         return Err(
-            "a destination has no user: that is for whoever speaks through the tunnel".into(),
+            "a destination can't have a user; the program that uses the tunnel authenticates"
+                .into(),
         );
     }
     if scheme.eq_ignore_ascii_case("tls") && split_scheme(rest).is_none() {
@@ -82,12 +83,12 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
     }
     let hint = match &scheme.to_ascii_lowercase()[..] {
         "https" | "ssl" | "imaps" | "smtps" | "pop3s" | "ldaps" => {
-            ": write tls:// for TLS to a destination, with its port"
+            "; for TLS with a destination, write tls://HOST:PORT"
         }
         _ => "",
     };
     let scheme = Escaped(scheme.as_bytes());
-    Err(format!("{}:// has no place in it{}", scheme, hint))
+    Err(format!("{}:// isn't allowed here{}", scheme, hint))
 }
 
 /// Replaces a user and password in a URL by `***`, for messages.
@@ -109,7 +110,7 @@ impl FromStr for DestinationUrl {
                 address: HostPort::read(address)?,
                 is_secure,
             }),
-            _ => Err("nothing stands before tls://".into()),
+            _ => Err("nothing can precede tls://".into()),
         };
         read().map_err(|why: String| wrong("destination", &redact(text), why, RIGHT))
     }
@@ -181,17 +182,17 @@ mod tests {
         for (text, expected) in &[
             (
                 "http://a:1",
-                "'http://a:1': http:// has no place in it; e.g.",
+                "'http://a:1': http:// isn't allowed here; e.g.",
             ),
             (
                 "https://a:1",
-                "https:// has no place in it: write tls:// for TLS",
+                "https:// isn't allowed here; for TLS with a destination, write tls://",
             ),
             (
                 "imaps://a:1",
-                "imaps:// has no place in it: write tls:// for TLS",
+                "imaps:// isn't allowed here; for TLS with a destination, write tls://",
             ),
-            ("\u{1b}://a:1", ": \\x1b:// has no place in it"),
+            ("\u{1b}://a:1", ": \\x1b:// isn't allowed here"),
             ("a", "the port is missing"),
         ] {
             let complaint = complaint(text);
@@ -219,15 +220,15 @@ mod tests {
         for (text, expected) in &[
             ("tls://a", "'tls://a': the port is missing"),
             ("tls://a:0", "port 0"),
-            ("tls://a:1/", "a port is a number"),
+            ("tls://a:1/", "a port must be a number"),
             ("tls://::1:22", "brackets"),
-            ("tls://tls://a:1", "tls:// has no place in it"),
-            ("tls://http://a:1", "tls:// has no place in it"),
-            ("1:tls://a:1", "nothing stands before tls://"),
+            ("tls://tls://a:1", "tls:// isn't allowed here"),
+            ("tls://http://a:1", "tls:// isn't allowed here"),
+            ("1:tls://a:1", "nothing can precede tls://"),
             ("tls://", "the host is missing"),
             (
                 "tls://joe:x@a:1",
-                "'tls://***@a:1': a destination has no user",
+                "'tls://***@a:1': a destination can't have a user",
             ),
         ] {
             let complaint = complaint(text);
@@ -242,7 +243,7 @@ mod tests {
     fn a_destination_with_tls_needs_its_settings() {
         let url: DestinationUrl = "tls://a:1".parse().unwrap();
         let why = url.clone().with(&None).unwrap_err();
-        assert_eq!(why.to_string(), "there is no TLS for tls://a:1");
+        assert_eq!(why.to_string(), "TLS isn't set up for tls://a:1");
         let spec = TlsOptions::of(TlsPeer::Destination).load().unwrap();
         let secure = url.with(&Some(spec.clone())).unwrap();
         assert_eq!(secure.to_string(), "tls://a:1");

@@ -94,7 +94,7 @@ impl NoProxy {
             }
         }
         let warning = format!(
-            "passing over {}; right ones are {}",
+            "skipping {}; valid entries are e.g. {}",
             others.join(", "),
             EXAMPLES
         );

@@ -29,7 +29,7 @@ impl FromStr for FailoverOn {
         let read = |name: &str| {
             let status = Some(name.trim()).filter(|name| FailoverOn::NAMES.contains(name));
             status.and_then(|name| name.parse().ok()).ok_or_else(|| {
-                let why = "it is 502, 503, 504 or a list of them";
+                let why = "it must be 502, 503, 504 or a list of them";
                 wrong("statuses", text, why, "502,503,504")
             })
         };

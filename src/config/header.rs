@@ -67,13 +67,13 @@ fn read(text: &str) -> Result<Header, String> {
         text[colon + 1..].trim_matches(&[' ', '\t'][..]),
     );
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err("a name is made of letters, digits and !#$%&'*+-.^_`|~".into());
+        return Err("a name can contain only letters, digits and !#$%&'*+-.^_`|~".into());
     }
     if value.chars().any(|c| c.is_control() && c != '\t') {
-        return Err("a value holds no control characters".into());
+        return Err("a value can't contain control characters".into());
     }
     if RESERVED.iter().any(|it| name.eq_ignore_ascii_case(it)) {
-        return Err(format!("{} is not for users to set", name));
+        return Err(format!("ptunnel sets {} itself", name));
     }
     Ok(Header {
         name: name.to_string(),

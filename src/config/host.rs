@@ -48,9 +48,9 @@ impl Host {
             return match inner.parse::<Ipv6Addr>() {
                 Ok(ip) => Ok(Host::Ip(ip.into())),
                 Err(_) if inner.contains('%') => {
-                    Err("an IPv6 zone id means nothing to another machine".into())
+                    Err("an IPv6 zone id has no meaning on another machine; remove it".into())
                 }
-                Err(_) => Err("it isn't an IPv6 address".into()),
+                Err(_) => Err("not an IPv6 address".into()),
             };
         }
         if let Ok(ip) = inner.parse() {
@@ -65,13 +65,13 @@ fn read_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         Err("the host is missing".into())
     } else if name.len() > 253 {
-        Err("a host name has at most 253 characters".into())
+        Err("a host name can have at most 253 characters".into())
     } else if name.starts_with('-') {
-        Err("a host name doesn't start with '-'".into())
+        Err("a host name can't start with '-'".into())
     } else if !name.is_ascii() {
         Err("write an international host name in its xn-- form".into())
     } else if let Some(c) = name.chars().find(|c| !is_allowed(*c)) {
-        Err(format!("a host name holds no {:?}", c))
+        Err(format!("a host name can't contain {:?}", c))
     } else {
         Ok(())
     }
@@ -85,9 +85,9 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
         Ok(port) if digits => Ok(port),
         _ if text.is_empty() => Err("the port is missing".into()),
         _ if text.bytes().all(|b| b.is_ascii_alphabetic()) => {
-            Err("a port is a number from 1 to 65535; names of services aren't looked up".into())
+            Err("a port must be a number from 1 to 65535, not the name of a service".into())
         }
-        _ => Err("a port is a number from 1 to 65535".into()),
+        _ => Err("a port must be a number from 1 to 65535".into()),
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn split_scheme(text: &str) -> Option<(&str, &str, &str)> {
 pub(super) fn refuse_scheme(text: &str) -> Result<(), String> {
     match split_scheme(text) {
         Some((_, scheme, _)) => Err(format!(
-            "{}:// has no place in it",
+            "{}:// isn't allowed here",
             Escaped(scheme.as_bytes())
         )),
         None => Ok(()),
@@ -124,7 +124,7 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
     match rest.strip_prefix(':') {
         Some(port) if !port.contains(':') => Ok((host, port)),
         Some(_) => Err("write IPv6 addresses in brackets".into()),
-        None => Err("a colon comes after the bracket".into()),
+        None => Err("a colon must follow the bracket".into()),
     }
 }
 
@@ -251,16 +251,16 @@ mod tests {
             complaint("example.org"),
             "invalid destination 'example.org': the port is missing; e.g. example.org:22"
         );
-        assert!(complaint("example.org:+22").contains("a port is a number"));
+        assert!(complaint("example.org:+22").contains("a port must be a number"));
         assert!(complaint("example.org:0").contains("port 0"));
-        assert!(complaint("example.org:65536").contains("a port is a number"));
+        assert!(complaint("example.org:65536").contains("a port must be a number"));
         assert!(complaint(":22").contains("the host is missing"));
         assert!(complaint("::1:22").contains("brackets"));
-        assert!(complaint("[::1]22").contains("a colon comes after"));
+        assert!(complaint("[::1]22").contains("a colon must follow"));
         assert!(complaint("a\u{1b}[m:1").contains("a\\x1b[m"));
-        assert!(complaint("a\u{1b}[m://b:1").contains(": a\\x1b[m:// has no place"));
+        assert!(complaint("a\u{1b}[m://b:1").contains(": a\\x1b[m:// isn't allowed"));
         for url in &["http://a:1", "http://a", "https://[::1]:1/"] {
-            assert!(complaint(url).contains(":// has no place in it"), "{}", url);
+            assert!(complaint(url).contains(":// isn't allowed here"), "{}", url);
         }
     }
 }

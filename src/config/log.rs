@@ -26,7 +26,7 @@ impl FromStr for LogFormat {
         match text {
             "text" => Ok(LogFormat::Text),
             "json" => Ok(LogFormat::Json),
-            _ => Err(wrong("log format", text, "it is text or json", "json")),
+            _ => Err(wrong("log format", text, "it must be text or json", "json")),
         }
     }
 }
@@ -54,9 +54,9 @@ impl FromStr for LogTarget {
             ("syslog", _) => Ok(LogTarget::Syslog("/dev/log".into())),
             (_, Some(path)) if path.starts_with('/') => Ok(LogTarget::Syslog(path.into())),
             _ => Err(wrong(
-                "place for the log",
+                "log target",
                 text,
-                "it is stderr, syslog or syslog:SOCKET with a whole path",
+                "it must be stderr, syslog or syslog:SOCKET with an absolute path",
                 "syslog",
             )),
         }

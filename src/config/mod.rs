@@ -139,7 +139,7 @@ impl FromStr for Splice {
             _ => Err(wrong(
                 "splice mode",
                 text,
-                "it is auto, never or always",
+                "it must be auto, never or always",
                 "auto",
             )),
         }

@@ -39,8 +39,8 @@ impl Netrc {
                     let value = words.value_of(&keyword)?;
                     let last = entries.last_mut().ok_or_else(|| {
                         let why = format!(
-                            "'{}' before a machine; a right line is machine proxy.example login \
-                             joe password secret",
+                            "'{}' before a machine; e.g. machine proxy.example login joe password \
+                             secret",
                             keyword.text
                         );
                         wrong(keyword.line, why)
@@ -55,8 +55,7 @@ impl Netrc {
                 _ => {
                     return Err(wrong(
                         keyword.line,
-                        "it isn't one of machine, default, login, password, account and macdef, \
-                         where one is due",
+                        "expected machine, default, login, password, account or macdef",
                     ))
                 }
             }
@@ -129,7 +128,7 @@ impl<'a> Words<'a> {
         let end = self.left.find(char::is_whitespace);
         let text = self.take(end.unwrap_or(self.left.len()));
         if text.is_empty() {
-            let why = format!("nothing follows '{}'", keyword.text);
+            let why = format!("'{}' has no value", keyword.text);
             return Err(wrong(keyword.line, why));
         }
         Ok(text.to_string())
@@ -157,7 +156,7 @@ impl<'a> Words<'a> {
             }
             is_escaped = false;
         }
-        Err(wrong(line, "the quote at its end is missing"))
+        Err(wrong(line, "the closing quote is missing"))
     }
 
     /// Skips a macro of ftp, which ends with an empty line.
@@ -227,15 +226,15 @@ default login anyone password \"\"\n";
             (
                 "machine a\nlogin joe hunter2\n",
                 "line 2",
-                "where one is due",
+                "expected machine",
             ),
             ("\n\nlogin joe", "line 3", "before a machine"),
             (
                 "machine a login joe\npassword",
                 "line 2",
-                "nothing follows 'password'",
+                "'password' has no value",
             ),
-            ("machine", "line 1", "nothing follows 'machine'"),
+            ("machine", "line 1", "'machine' has no value"),
             ("machine a\npassword \"hunter2\n\"", "line 2", "quote"),
             ("machine \"a\\", "line 1", "quote"),
         ] {

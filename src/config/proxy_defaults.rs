@@ -34,7 +34,7 @@ impl ProxyDefaults {
             None => self.known(&url)?,
         };
         if url.is_secure && self.tls.is_none() {
-            return Err(ParseError::new("there is no TLS for it"));
+            return Err(ParseError::new("TLS isn't set up for it"));
         }
         let tls = self.tls.clone().filter(|_| url.is_secure);
         url.with(credentials, tls)
@@ -92,7 +92,7 @@ mod tests {
     fn a_proxy_that_needs_tls_is_an_error_without_it() {
         let url = "https://a:1".parse().unwrap();
         let why = ProxyDefaults::default().complete(url).unwrap_err();
-        assert_eq!(why.to_string(), "there is no TLS for it");
+        assert_eq!(why.to_string(), "TLS isn't set up for it");
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl ProxyUrl {
             .map_or(true, Credentials::fit_in_socks5);
         if matches!(self.protocol, Protocol::Socks5(_)) && !fit {
             return Err(ParseError::new(format!(
-                "SOCKS5 has room for 255 bytes of a user and of a password; those for {} have more",
+                "the username and the password for {} can have at most 255 bytes each (SOCKS5)",
                 self.address
             )));
         }
@@ -69,7 +69,7 @@ fn reason(text: &str, why: String) -> String {
         repaired != text && ProxyUrl::read(&repaired).is_ok()
     };
     if !text.contains("://") && (is_valid_with(":/") || is_valid_with(":")) {
-        "'//' is missing behind its scheme".into()
+        "'//' is missing after the scheme".into()
     } else {
         why
     }
@@ -99,7 +99,7 @@ impl ProxyUrl {
             Some("socks4") => (Protocol::Socks4(DnsMode::Local), false, Some(1080)),
             Some("socks4a") => (Protocol::Socks4(DnsMode::Remote), false, Some(1080)),
             Some(_) => return Err(
-                "only HTTP and SOCKS proxies are supported, write http://, https://, socks5h:// \
+                "only HTTP and SOCKS proxies are supported; write http://, https://, socks5h:// \
                  or socks4a://"
                     .into(),
             ),
@@ -115,7 +115,7 @@ impl ProxyUrl {
         }
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         if authority.contains(&['/', '?', '#'][..]) {
-            return Err("a proxy has no path".into());
+            return Err("a proxy can't have a path".into());
         }
         let (host, port) = split_port(authority)?;
         let address = HostPort {
@@ -128,7 +128,7 @@ impl ProxyUrl {
         let login = user_info.map(read_login).transpose()?;
         let has_password = |login: &Login| login.password.is_some();
         if !protocol.has_password() && login.as_ref().map_or(false, has_password) {
-            return Err("SOCKS4 has no password, only a user: leave the password out".into());
+            return Err("SOCKS4 has no password, only a username; remove the password".into());
         }
         Ok(ProxyUrl {
             protocol,
@@ -149,7 +149,7 @@ fn read_login(user_info: &str) -> Result<Login, String> {
 fn decode(text: &str) -> Result<String, String> {
     match percent_decode_str(text).decode_utf8() {
         Ok(text) => Ok(text.into_owned()),
-        Err(_) => Err("its user info isn't UTF-8".into()),
+        Err(_) => Err("the username or the password isn't UTF-8".into()),
     }
 }
 
@@ -351,6 +351,6 @@ mod tests {
             let text = complaint(&format!("{}://proxy.example", other));
             assert!(text.contains("only HTTP and SOCKS proxies"), "{}", text);
         }
-        assert!(complaint("http://proxy.example/x").contains("no path"));
+        assert!(complaint("http://proxy.example/x").contains("have a path"));
     }
 }

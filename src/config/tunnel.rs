@@ -63,7 +63,7 @@ impl FromStr for ListenSpec {
     /// Reads `[BIND:]PORT`, a path, or `fd:NAME`.
     fn from_str(text: &str) -> Result<ListenSpec, ParseError> {
         let listen = match text.strip_prefix("fd:") {
-            _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
+            _ if read(text).is_ok() => Err("it is a tunnel; use -L".into()),
             Some(name) => read_name(name),
             None if text.contains('/') => read_path(text),
             None => match PortSpec::read(text) {
@@ -100,7 +100,7 @@ fn read(text: &str) -> Result<TunnelUrl, String> {
     let (before, is_secure, rest) = split_tls(text)?;
     let (way_in, host, port) = match (before.strip_suffix(':'), &split(rest)?[..]) {
         (None, _) if is_secure => {
-            return Err("tls:// stands between its way in and its destination".into())
+            return Err("tls:// must be between the listening address and the destination".into())
         }
         (Some(before), [host, port]) => (split(before)?, *host, *port),
         (Some(_), [_]) => return Err("the port is missing".into()),
@@ -117,7 +117,7 @@ fn read(text: &str) -> Result<TunnelUrl, String> {
             let bind = Bind::read(bind)?;
             read_port_spec(Some(bind), listen)?
         }
-        _ => return Err("it has more than 4 parts: write IPv6 addresses in brackets".into()),
+        _ => return Err("it has more than 4 parts; write IPv6 addresses in brackets".into()),
     };
     let address = HostPort {
         host: Host::read(host)?,
@@ -136,9 +136,9 @@ fn read_port_spec(bind: Option<Bind>, port: &str) -> Result<ListenSpec, String> 
 
 fn read_name(name: &str) -> Result<ListenSpec, String> {
     if name.is_empty() {
-        Err("after fd: stands the name or the number of a socket".into())
+        Err("the name or the number of a socket must follow fd:".into())
     } else if name.chars().any(|c| c.is_control() || c == ':') {
-        Err("the name of a socket holds neither ':' nor control characters".into())
+        Err("the name of a socket can't contain ':' or control characters".into())
     } else {
         Ok(ListenSpec::Inherited(name.into()))
     }
@@ -149,7 +149,7 @@ fn or_path(text: &str, why: String) -> String {
     let is_name_of_file = text.contains('.') && !text.contains(':');
     if is_name_of_file && text.parse::<Ipv4Addr>().is_err() {
         format!(
-            "{}; a path has a '/' in it: write ./{}",
+            "{}; a path must contain a '/': write ./{}",
             why,
             Escaped(text.as_bytes())
         )
@@ -161,9 +161,12 @@ fn or_path(text: &str, why: String) -> String {
 fn read_path(path: &str) -> Result<ListenSpec, String> {
     refuse_scheme(path)?;
     if path.len() > PATH_LIMIT {
-        Err(format!("a socket's path has at most {} bytes", PATH_LIMIT))
+        Err(format!(
+            "a socket's path can have at most {} bytes",
+            PATH_LIMIT
+        ))
     } else if path.chars().any(char::is_control) {
-        Err("a socket's path holds no control characters".into())
+        Err("a socket's path can't contain control characters".into())
     } else {
         Ok(ListenSpec::Path(path.into()))
     }
@@ -178,7 +181,7 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
     });
     let parts = parts.collect();
     if inside {
-        Err("a '[' has no ']' behind it".into())
+        Err("a '[' has no ']' after it".into())
     } else {
         Ok(parts)
     }
@@ -246,28 +249,31 @@ mod tests {
         }
         let complaint = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
         for (text, expected) in &[
-            ("tls://1143:mail.example:993", "between its way in and"),
-            ("tls://mail.example:993", "between its way in and"),
+            (
+                "tls://1143:mail.example:993",
+                "between the listening address",
+            ),
+            ("tls://mail.example:993", "between the listening address"),
             ("127.0.0.1:tls://1143:mail.example:993", "in brackets"),
             ("1143:tls://mail.example", "the port is missing"),
             ("1143:tls://::1:993", "in brackets"),
             ("1143:tls://[::1:993", "a '[' has no ']'"),
             // Without tls:// it was a different tunnel (found by fuzzing).
             ("fd:a[:tls://[2001:db8::1]:99", "a '[' has no ']'"),
-            ("1143:tls://tls://a:1", "tls:// has no place in it"),
+            ("1143:tls://tls://a:1", "tls:// isn't allowed here"),
             (
                 "1143:https://a:1",
-                "https:// has no place in it: write tls://",
+                "https:// isn't allowed here; for TLS with a destination, write tls://",
             ),
             ("1:2:3:tls://a:1", "more than 4 parts"),
-            ("/run/tls://a:1", "/run/tls:// has no place"),
+            ("/run/tls://a:1", "/run/tls:// isn't allowed"),
         ] {
             let complaint = complaint(text);
             assert!(complaint.contains(expected), "{}", complaint);
             assert!(complaint.contains(&format!("'{}'", text)), "{}", complaint);
         }
         let with_user = complaint("1143:tls://joe:secret@a:1");
-        assert!(with_user.contains("has no user"), "{}", with_user);
+        assert!(with_user.contains("can't have a user"), "{}", with_user);
         assert!(with_user.contains("'1143:tls://***@a:1'"), "{}", with_user);
         let dynamic = "1080:tls://a:1".parse::<ListenSpec>().unwrap_err();
         assert!(dynamic.to_string().contains("it is a tunnel"));
@@ -303,24 +309,18 @@ mod tests {
             (tunnel("::1:8022:h:1"), "write IPv6 addresses in brackets"),
             (
                 tunnel("8993:imap.example:imaps"),
-                "a port is a number from 1 to 65535; names of services aren't looked up",
+                "a port must be a number from 1 to 65535, not the name of a service",
             ),
             (address("x"), "e.g. 1080"),
             (address("u.sock"), "write ./u.sock; e.g."),
             (tunnel("u.sock:D:1"), "write ./u.sock; e.g."),
             (tunnel("10.0.0.1:a:22"), "a number from 1 to 65535; e.g."),
-            (tunnel("http://a:22"), "http:// has no place in it"),
-            (tunnel("1:http://a:22"), ": http:// has no place in it"),
-            (address("http://127.0.0.1:1080"), "http:// has no place"),
-            (
-                address("1080:h:1"),
-                "it is a tunnel, which is given with -L",
-            ),
-            (address("/s:h:1"), "it is a tunnel, which is given with -L"),
-            (
-                address("fd:s:h:1"),
-                "it is a tunnel, which is given with -L",
-            ),
+            (tunnel("http://a:22"), "http:// isn't allowed here"),
+            (tunnel("1:http://a:22"), ": http:// isn't allowed here"),
+            (address("http://127.0.0.1:1080"), "http:// isn't allowed"),
+            (address("1080:h:1"), "it is a tunnel; use -L"),
+            (address("/s:h:1"), "it is a tunnel; use -L"),
+            (address("fd:s:h:1"), "it is a tunnel; use -L"),
         ] {
             assert!(complaint.contains(expected), "{}", complaint);
         }

@@ -91,7 +91,7 @@ fn open(
                         Either::A(engine.carry_opened(client, opened, session, request.destination))
                     }
                     Err(e) => {
-                        let error = Error::other("cannot answer", e).to(request.destination);
+                        let error = Error::other("cannot send a reply", e).to(request.destination);
                         Either::B(future::err(error))
                     }
                 })
@@ -143,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
             } else {
                 try_ready!(self
                     .poll_send()
-                    .map_err(|e| Error::other("cannot answer", e)));
+                    .map_err(|e| Error::other("cannot send a reply", e)));
                 self.handshake.feed(&[])
             };
             match step {

@@ -137,7 +137,7 @@ impl Listener {
             Some(Exhausted::Recovering { .. }) => BACK_OFF,
             None => {
                 warn!(
-                    "cannot accept on {}: {}; clients wait until this is over",
+                    "cannot accept on {}: {}; new clients wait until it is possible again",
                     self.accepting.name(),
                     error
                 );

@@ -38,8 +38,8 @@ use crate::os::sys;
 /// The first bind that fails, before any client is served; the first thread that fails.
 pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     match sys::raise_descriptor_limit() {
-        Ok(limit) => info!("up to {} descriptors", limit),
-        Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
+        Ok(limit) => info!("limit of file descriptors: {}", limit),
+        Err(e) => warn!("cannot raise the limit of file descriptors: {}", e),
     }
     // Before any thread starts, because this changes the environment.
     let service_manager = ServiceManager::of_process(sys::monotonic);
@@ -210,7 +210,7 @@ impl Reactor {
         (leader, ender): (Leader, Leader),
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
-        let failed = |e| Error::other("cannot hear signals", e);
+        let failed = |e| Error::other("cannot receive signals", e);
         let signals = signal_pipe.signals(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
         service_manager.ready("listening");

@@ -44,24 +44,26 @@ impl CredentialsOption {
     /// Returns what the user can do with the option.
     pub(super) fn hinted(self, hint: Hint) -> &'static str {
         match (self, hint) {
-            (CredentialsOption::User, Hint::Give) => "give --user and the password",
+            (CredentialsOption::User, Hint::Give) => "set --user and the password",
             (CredentialsOption::User, Hint::Check) => "check --user and the password",
-            (CredentialsOption::User, Hint::Own) => "give --user the one that ptunnel runs as",
-            (CredentialsOption::Via, Hint::Give) => "its user stands in --via's URL",
+            (CredentialsOption::User, Hint::Own) => {
+                "set --user to the name of the user that ptunnel runs as"
+            }
+            (CredentialsOption::Via, Hint::Give) => "add the username to the --via URL",
             (CredentialsOption::Via, Hint::Check) => {
-                "check the user in --via's URL, and the password"
+                "check the username in the --via URL, and the password"
             }
             (CredentialsOption::Via, Hint::Own) => {
-                "--via's URL wants the user that ptunnel runs as"
+                "set the username in the --via URL to the user that ptunnel runs as"
             }
             (CredentialsOption::Netrc, Hint::Give) => {
-                "its user stands in --proxy-netrc's file, since a PAC file names it"
+                "add an entry for the proxy to the --proxy-netrc file, because a PAC file names it"
             }
             (CredentialsOption::Netrc, Hint::Check) => {
-                "check the user in --proxy-netrc's file, and the password"
+                "check the username and the password in the --proxy-netrc file"
             }
             (CredentialsOption::Netrc, Hint::Own) => {
-                "--proxy-netrc's file wants the user that ptunnel runs as"
+                "set the login in the --proxy-netrc file to the user that ptunnel runs as"
             }
         }
     }
@@ -100,11 +102,11 @@ impl Error {
         };
         match self.io_cause()?.kind() {
             io::ErrorKind::AddrInUse => {
-                Some("another socket has this port, `ss -ltnp` shows whose; choose another port")
+                Some("find the program with ss -ltnp, or choose another port")
             }
             io::ErrorKind::PermissionDenied if port < 1024 => Some(
-                "ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher port, or \
-                 let systemd bind it and give fd:NAME",
+                "ports below 1024 require root or CAP_NET_BIND_SERVICE; choose a higher port, or \
+                 take the socket from systemd with fd:NAME",
             ),
             _ => None,
         }

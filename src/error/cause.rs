@@ -53,7 +53,7 @@ impl Cause {
         (Cause::Rejection, "denied"),
         (Cause::Undecided, "undecided"),
         (Cause::RelayError, "cut"),
-        (Cause::Exhaustion, "shortage"),
+        (Cause::Exhaustion, "exhaustion"),
         (Cause::Other, "other"),
     ];
 

@@ -12,18 +12,24 @@ impl fmt::Display for Error {
             Kind::Listen(address, _) => write!(f, "cannot listen on {}", address)?,
             Kind::Resolve(peer) | Kind::Locate(peer) => write!(f, "cannot resolve {}", peer)?,
             Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
-            Kind::Secure(peer) => write!(f, "no TLS with {}", peer)?,
+            Kind::Secure(peer) => write!(f, "TLS handshake with {} failed", peer)?,
             Kind::Negotiation(peer) => {
                 write!(f, "lost the connection to {} before it replied", peer)?
             }
             Kind::Ended(peer) => write!(f, "{} closed the connection before it replied", peer)?,
-            Kind::Malformed(peer) => write!(f, "{} sent no valid reply", peer)?,
-            Kind::TimedOut(Phase::Connecting, peer, limit) => {
-                write!(f, "no connection to {} within {}", peer, Seconds(*limit))?
-            }
-            Kind::TimedOut(Phase::Locating, peer, limit) => {
-                write!(f, "no address of {} within {}", peer, Seconds(*limit))?
-            }
+            Kind::Malformed(peer) => write!(f, "{} sent an invalid reply", peer)?,
+            Kind::TimedOut(Phase::Connecting, peer, limit) => write!(
+                f,
+                "connection to {} timed out after {}",
+                peer,
+                Seconds(*limit)
+            )?,
+            Kind::TimedOut(Phase::Locating, peer, limit) => write!(
+                f,
+                "name lookup for {} timed out after {}",
+                peer,
+                Seconds(*limit)
+            )?,
             Kind::TimedOut(Phase::Handshaking, peer, limit) => {
                 write!(f, "no reply from {} within {}", peer, Seconds(*limit))?
             }
@@ -32,7 +38,7 @@ impl fmt::Display for Error {
                 if let Some(hint) = refusal.hint() {
                     write!(
                         f,
-                        ": {}",
+                        "; {}",
                         CredentialsOption::of(proxy, refusal).hinted(hint)
                     )?;
                 }
@@ -40,16 +46,18 @@ impl fmt::Display for Error {
                     let scheme = scheme.to_string().to_ascii_lowercase();
                     write!(
                         f,
-                        "; or does it take {} alone? try --proxy-auth {}",
+                        "; if the proxy accepts only {}, add --proxy-auth {}",
                         scheme, scheme
                     )?;
                 }
             }
             Kind::Rejection(how) => write!(f, "denied: {}", how)?,
-            Kind::Left => f.write_str("it left without a request")?,
-            Kind::Undecided(file, destination) => {
-                write!(f, "{} names no way to {}", file, destination)?
-            }
+            Kind::Left => f.write_str("client disconnected without a request")?,
+            Kind::Undecided(file, destination) => write!(
+                f,
+                "PAC file {} returned no usable proxy for {}",
+                file, destination
+            )?,
             Kind::RelayError(destination) => write!(f, "the tunnel to {} was cut", destination)?,
             Kind::Other(what) => f.write_str(what)?,
         }

@@ -63,7 +63,8 @@ impl Policy {
         let target = parse_target(&request.target)?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
-            let rejection = HttpRejection::new(403, format!("{} is not allowed here", target));
+            let rejection =
+                HttpRejection::new(403, format!("{} isn't allowed; see --serve-allow", target));
             return Err(rejection.directly_to(&target));
         }
         Ok(target)
@@ -118,7 +119,7 @@ pub(super) fn authenticate(
     }
     Err(HttpRejection::new(
         407,
-        "this proxy asks for a user and a password",
+        "this proxy requires a username and a password",
     ))
 }
 
@@ -174,14 +175,14 @@ impl HttpRejection {
     }
 
     /// Returns the same for a forwarded request. After a proxy's 403 the text says that many
-    /// proxies allow CONNECT to port 443 alone: the client asked for a URL on port 80 and can't
+    /// proxies allow CONNECT only to port 443: the client asked for a URL on port 80 and can't
     /// know this.
     pub(super) fn unforwarded(error: &Error) -> HttpRejection {
         let mut rejection = HttpRejection::unreachable(error);
         let is_of_connect =
             matches!(error.refusal(), Some(Refusal::Http(refusal)) if refusal.status() == 403);
         if is_of_connect {
-            rejection.why += "; many proxies allow CONNECT to port 443 alone";
+            rejection.why += "; many proxies allow CONNECT only to port 443";
         }
         rejection
     }

@@ -234,6 +234,9 @@ fn a_failure_has_a_reply_in_every_protocol() {
         }
         let forwarded = String::from_utf8(forward.failed(error)).unwrap();
         let is_of_connect = matches!(error.refusal(), Some(Refusal::Http(_))) && *http == "403";
-        assert_eq!(forwarded.contains("CONNECT to port 443"), is_of_connect);
+        assert_eq!(
+            forwarded.contains("CONNECT only to port 443"),
+            is_of_connect
+        );
     }
 }

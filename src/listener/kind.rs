@@ -31,10 +31,10 @@ impl ListenerKind {
         let (kind, path, tunnel) = match self {
             ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string(), Some(tunnel.clone())),
             ListenerKind::Dynamic(dynamic) => {
-                let path = format!("what its clients ask for, {}", dynamic.selector());
+                let path = format!("what its clients request, {}", dynamic.selector());
                 ("dynamic", path, None)
             }
-            ListenerKind::Proxy(_) => ("proxy", "what its clients ask for, directly".into(), None),
+            ListenerKind::Proxy(_) => ("proxy", "what its clients request, directly".into(), None),
         };
         ListenerInfo { kind, path, tunnel }
     }

@@ -166,7 +166,7 @@ impl<D> Follower<D> {
         let mut change = match self.follow() {
             Ok(change) => change,
             Err(e) => {
-                let status = format!("not reloaded, everything stays as it was: {}", e);
+                let status = format!("reload failed, nothing is changed: {}", e);
                 error!("{}", status);
                 return self.manager.ready(status);
             }
@@ -186,7 +186,7 @@ impl<D> Follower<D> {
         let (config, warnings) = (self.source.read)()?;
         if config.demo || config.stdio.is_some() {
             return Err(Error::usage(
-                "a demo, or standard input and output, can't take the place of listeners",
+                "a reload can't change to --demo or -W; restart ptunnel",
             ));
         }
         let deliver = &mut self.deliver;
@@ -197,7 +197,10 @@ impl<D> Follower<D> {
         }
         let fixed = fixed(&self.started, &config);
         if !fixed.is_empty() {
-            warn!("only a restart changes {}", fixed.join(", "));
+            warn!(
+                "a reload doesn't change {}; restart ptunnel",
+                fixed.join(", ")
+            );
         }
         log::set_max_level(config.verbosity);
         Ok(change)

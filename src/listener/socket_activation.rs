@@ -29,7 +29,7 @@ pub(crate) fn open(socket: &InheritedFd) -> io::Result<(InheritedSocket, BoundAd
 /// Returns the error for an inherited socket that doesn't listen, or is for datagrams:
 /// [`io::ErrorKind::InvalidInput`].
 pub fn not_listening() -> io::Error {
-    let why = "it is no stream socket that listens, as ListenStream= makes one";
+    let why = "not a listening stream socket; use ListenStream= in the socket unit";
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
@@ -75,10 +75,11 @@ impl<'a> InheritedFds<'a> {
 
     fn missing(&self, name: &str) -> Error {
         let there = if self.all.is_empty() {
-            "none was passed: a socket unit would, with LISTEN_FDS and LISTEN_PID".to_string()
+            "none was passed; start ptunnel from a socket unit, which sets LISTEN_FDS and LISTEN_PID"
+                .to_string()
         } else {
             let all: Vec<String> = self.all.iter().map(InheritedFd::to_string).collect();
-            format!("there are {}", all.join(", "))
+            format!("the sockets are {}", all.join(", "))
         };
         let name = Escaped(name.as_bytes());
         Error::usage(format!("no socket 'fd:{}': {}", name, there))
@@ -110,7 +111,7 @@ mod tests {
         let complaint = sockets.take("web").unwrap_err().to_string();
         assert_eq!(
             complaint,
-            "no socket 'fd:web': there are fd:3 ('imap'), fd:4 ('db'), fd:5 ('imap')"
+            "no socket 'fd:web': the sockets are fd:3 ('imap'), fd:4 ('db'), fd:5 ('imap')"
         );
         let complaint = InheritedFds::new(&[]).take("3").unwrap_err().to_string();
         assert!(complaint.contains("LISTEN_FDS"), "{}", complaint);

@@ -58,11 +58,11 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 fn make_room(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            let why = "something is there that isn't a socket";
+            let why = "the file exists and isn't a socket; choose another path";
             Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
         }
         Ok(_) if is_in_use(path)? => {
-            let why = "somebody listens there";
+            let why = "another program listens on it; choose another path";
             Err(io::Error::new(io::ErrorKind::AddrInUse, why))
         }
         Ok(_) => fs::remove_file(path),

@@ -85,7 +85,10 @@ pub(super) fn checked_listeners(
             // Clients that connect to it would never be accepted.
             warn!("inherited socket {} is not used by any listener", socket);
         } else {
-            warn!("LISTEN_FDS counts {}, which was not passed", socket);
+            warn!(
+                "LISTEN_FDS counts {}, but no such socket was passed",
+                socket
+            );
         }
     }
     Ok(checked)
@@ -95,12 +98,12 @@ fn conflict(first: &(String, ListenAddr), second: &(String, ListenAddr)) -> Erro
     let (there, here) = (first.1.to_string(), second.1.to_string());
     Error::usage(if there == here {
         format!(
-            "{} is given twice: for {} and for {}",
+            "{} is given twice: for {} and for {}; change one of them",
             here, first.0, second.0
         )
     } else {
         format!(
-            "{} for {} and {} for {} can't be had together: the one includes the other",
+            "{} for {} conflicts with {} for {}: one address includes the other; change one of them",
             there, first.0, here, second.0
         )
     })
@@ -135,8 +138,7 @@ fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> R
         return Ok(());
     }
     Err(Error::usage(format!(
-        "{} {} would be a proxy for everybody: bind it to 127.0.0.1, or give {} or \
-         --allow-from CIDR",
+        "{} {} would be an open proxy; bind it to 127.0.0.1, or add {} or --allow-from CIDR",
         kind.label(),
         address,
         remedies

@@ -110,7 +110,7 @@ impl fmt::Display for RelayError {
         match &self.cause {
             RelayErrorCause::Failed(Side::Client, e) => write!(f, "client: {}", e),
             RelayErrorCause::Failed(Side::Upstream, e) => write!(f, "upstream: {}", e),
-            RelayErrorCause::Silent(limit) => write!(f, "nothing moved for {}", Seconds(*limit)),
+            RelayErrorCause::Silent(limit) => write!(f, "no data for {}", Seconds(*limit)),
         }
     }
 }

@@ -48,14 +48,14 @@ impl TurnedAway {
             Note::New => field::log(
                 Warn,
                 format_args!(
-                    "{}: turned away: its address isn't in --allow-from",
+                    "{}: turned away: the address isn't in --allow-from",
                     context
                 ),
                 || vec![("cause", FieldValue::Text("turned_away".into()))],
             ),
             Note::Crowd => warn!(
-                "turned away {} addresses that aren't in --allow-from; others come and aren't told \
-                 of for {}s",
+                "turned away {} addresses that aren't in --allow-from; further ones aren't logged \
+                 for {}s",
                 MOST,
                 QUIET.as_secs()
             ),

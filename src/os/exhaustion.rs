@@ -53,16 +53,18 @@ impl fmt::Display for Exhaustion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Exhaustion::Descriptors => {
-                "this process has no descriptor left: raise its limit (ulimit -Hn), or lower --max-connections"
+                "this process has no file descriptor left; raise its limit (ulimit -Hn), or lower --max-connections"
             }
-            Exhaustion::Files => "this machine has no descriptor left: see fs.file-max",
+            Exhaustion::Files => "this machine has no file descriptor left; raise fs.file-max",
             Exhaustion::Watches => {
-                "this user has no epoll watch left: see fs.epoll.max_user_watches"
+                "this user has no epoll watch left; raise fs.epoll.max_user_watches"
             }
             Exhaustion::Ports => {
-                "this machine has no port left to connect from: see net.ipv4.ip_local_port_range"
+                "this machine has no local port left for this address; widen net.ipv4.ip_local_port_range"
             }
-            Exhaustion::Memory => "this machine's kernel has no memory left for it",
+            Exhaustion::Memory => {
+                "this machine's kernel has no memory left for the connection; free memory, or lower --max-connections"
+            }
         })
     }
 }
@@ -74,7 +76,7 @@ impl fmt::Display for Exhaustion {
 pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     let is_lacking = error.raw_os_error() == Some(libc::EADDRNOTAVAIL);
     if is_lacking && address.is_ipv6() && matches!(source_address(*address), Ok(None)) {
-        let why = "this machine has no IPv6 address to reach it from";
+        let why = "this machine has no IPv6 address to connect from";
         return io::Error::new(io::ErrorKind::AddrNotAvailable, why);
     }
     error

@@ -62,7 +62,7 @@ impl ServiceManager {
             env::remove_var(name);
         }
         service.unwrap_or_else(|e| {
-            warn!("the service manager will not be told anything: {}", e);
+            warn!("cannot notify the service manager at all: {}", e);
             ServiceManager::default()
         })
     }
@@ -142,7 +142,7 @@ impl ServiceManager {
     fn notify(&self, state: fmt::Arguments<'_>) {
         if let Some(link) = &self.link {
             if let Err(e) = link.send(&state.to_string(), 0) {
-                warn!("cannot tell the service manager: {}", e);
+                warn!("cannot notify the service manager: {}", e);
             }
         }
     }
@@ -169,7 +169,7 @@ fn address(name: &OsStr) -> io::Result<SockAddr> {
         Some(b'@') => name[0] = 0,
         _ => {
             let text = format!(
-                "{} is neither a whole path nor @NAME: '{}'",
+                "{} is neither an absolute path nor @NAME: '{}'",
                 SOCKET,
                 Escaped(&name)
             );
@@ -216,7 +216,7 @@ impl Heartbeat {
         }
         // A manager that is too busy for this notification gets the next.
         if let Err(e) = watchdog.link.send("WATCHDOG=1", libc::MSG_DONTWAIT) {
-            debug!("cannot tell the service manager's watchdog: {}", e);
+            debug!("cannot notify the service manager's watchdog: {}", e);
         }
     }
 }

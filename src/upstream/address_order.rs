@@ -37,9 +37,8 @@ fn in_order_with(
             }
         }
         if others.is_empty() {
-            let why =
-                "it is this machine itself or its link (for --serve-proxy, --serve-allow may \
-                       name it)";
+            let why = "blocked: this machine or its link; use --serve-allow to allow it \
+                       (--serve-proxy only)";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         found = others;

@@ -20,8 +20,7 @@ use crate::proto::{Negotiation, Request, Socks4, Socks5};
 /// connection to answer the first message.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
 
-const SUSPICION: &str =
-    "an HTTP proxy is silent where SOCKS is spoken: if it is one, write http://";
+const SUSPICION: &str = "HTTP proxies don't reply to SOCKS; if it is an HTTP proxy, use http://";
 
 /// One proxy of a chain, and the target that ptunnel requests from it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -142,7 +141,7 @@ impl Hop {
                 Ok(self)
             }
             None => {
-                let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or \
+                let why = "no IPv4 address, which socks4:// requires; use socks4a:// or \
                            socks5h://";
                 let why = io::Error::new(io::ErrorKind::NotFound, Advised(why.into()));
                 Err(Error::locate(self.target_peer(), why))
@@ -226,7 +225,7 @@ impl Hop {
         field::log(
             Warn,
             format_args!(
-                "{}no reply from {} for {} s: {}",
+                "{}no reply from {} for {}s: {}",
                 heading,
                 self.peer(),
                 silent,

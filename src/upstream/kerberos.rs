@@ -17,7 +17,7 @@ const FAILURE: Duration = Duration::from_secs(5);
 /// (RFC 4120 §3.2.3).
 const FRESH: Duration = Duration::from_secs(60);
 
-const BY_ADDRESS: &str = "it is given by its address, and tickets are for names";
+const BY_ADDRESS: &str = "the proxy is given by its address, and tickets are for names";
 const PENDING: &str = "the KDC hasn't replied yet";
 
 type WakeFn = Box<dyn FnOnce() + Send>;

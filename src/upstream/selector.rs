@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(literal, Ok("192.0.2.7:22".to_string()));
         }
         for destination in &["d:22", "[::1]:22"] {
-            let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or socks5h://";
+            let why = "no IPv4 address, which socks4:// requires; use socks4a:// or socks5h://";
             let refused = requested("socks4://p", destination, &both[..1]).unwrap_err();
             let expected = format!("cannot resolve {}: {}", destination, why);
             assert_eq!(refused, expected);

@@ -280,7 +280,7 @@ fn the_failing_proxy_is_named() {
     ends_with(two(own.proxy(), gone.address()), 1, &told);
 
     let rubbish = Peer::replying("what?\r\n\r\n");
-    let told = format!("proxy {} sent no valid reply", rubbish.address());
+    let told = format!("proxy {} sent an invalid reply", rubbish.address());
     ends_with(two(own.proxy(), rubbish.address()), 1, &told);
 
     let authority = Authority::new();
@@ -293,7 +293,7 @@ fn the_failing_proxy_is_named() {
         &authority.certificate(),
     ]);
     let told = format!(
-        "no TLS with proxy localhost:{}: its certificate is for other.test",
+        "TLS handshake with proxy localhost:{} failed: the certificate is for other.test",
         stunnel.address().port()
     );
     ends_with(program, 1, &told);
@@ -399,7 +399,7 @@ fn a_chain_without_a_first_proxy_is_refused() {
         .run();
     finished.expect_code(2);
     assert!(
-        finished.stderr.contains("--via names only further proxies"),
+        finished.stderr.contains("--via adds only further proxies"),
         "{}",
         finished.stderr
     );
@@ -412,7 +412,7 @@ fn no_password_of_a_chain_is_shown() {
     let program = Ptunnel::through(own.proxy())
         .args(&["--via", &format!("http://ann:hunter2@{}", wrong.address())])
         .arg("-vvv");
-    let finished = ends_with(program, 4, "Basic was tried");
+    let finished = ends_with(program, 4, "sent with Basic");
     assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
 }
 
@@ -424,19 +424,25 @@ fn credentials_for_a_via_proxy_are_in_its_url() {
     let alone = ends_with(
         Ptunnel::through(asks.address()),
         4,
-        "it offers Basic: give --user and the password",
+        "(offers Basic): the proxy requires authentication; set --user and the password",
     );
     assert!(!alone.stderr.contains("--via"), "{}", alone.stderr);
     for (login, remedy) in &[
-        ("", "it offers Basic: its user stands in --via's URL"),
-        ("ann:x@", "check the user in --via's URL, and the password"),
+        (
+            "",
+            "requires authentication; add the username to the --via URL",
+        ),
+        (
+            "ann:x@",
+            "check the username in the --via URL, and the password",
+        ),
     ] {
         let via = format!("http://{}{}", login, asks.address());
         let program = || Ptunnel::through(own.proxy()).args(&["--via", &via]);
         let finished = ends_with(program(), 4, remedy);
         assert!(!finished.stderr.contains("--user"), "{}", finished.stderr);
         let tested = program().args(&["--test", "-W", "example.org:22"]).run();
-        let advice = "try: --via http://USER@HOST:PORT";
+        let advice = "try: set the username with --via http://USER@HOST:PORT";
         assert!(tested.text().contains(advice), "{}", tested.text());
     }
     let other = socks4::proxy(|mut connection| {
@@ -445,6 +451,6 @@ fn credentials_for_a_via_proxy_are_in_its_url() {
     });
     let via = format!("socks4a://{}", other.address());
     let program = Ptunnel::through(own.proxy()).args(&["--via", &via]);
-    let remedy = "(SOCKS reply 93): --via's URL wants the user that ptunnel runs as";
+    let remedy = "(SOCKS reply 93); set the username in the --via URL to the user that ptunnel";
     ends_with(program, 4, remedy);
 }

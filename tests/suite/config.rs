@@ -85,7 +85,7 @@ fn check_config_shows_the_configuration_without_passwords() {
                 serve-proxy = 3128\n\
                 serve-user = \"ann:hunter3\"\n";
     let expected = "\
-        warning: every host that can reach this one can use *:2: bind to 127.0.0.1, or restrict clients with \
+        warning: every host that can reach this machine can use *:2; bind to 127.0.0.1, or restrict the clients with \
         --allow-from CIDR\n\
         would listen on 127.0.0.1:1 for c.example:3 through a.example:1 as joe, then b.example:2, else directly\n\
         would listen on *:2 for 10.1.1.1:4 directly\n\
@@ -103,7 +103,7 @@ fn check_config_prints_warnings() {
     let told = outline("proxy = 'socks5h://a:1'\nheader = 'X: y'", &["1:b:1"]);
     let first = told.lines().next().unwrap();
     assert!(
-        first.starts_with("warning: --header is of no use: "),
+        first.starts_with("warning: --header has no effect: "),
         "{}",
         told
     );
@@ -140,11 +140,11 @@ fn check_config_warns_of_missing_passwords() {
         ),
         (
             "dynamic = 0\ndynamic-user = 'ann'\n",
-            "--dynamic-user ann has no password: give",
+            "--dynamic-user ann has no password; add",
         ),
         (
             "serve-proxy = 0\nserve-user = 'ann'\n",
-            "--serve-user ann has no password: give",
+            "--serve-user ann has no password; add",
         ),
     ] {
         let text = outline(&format!("{}{}", proxies, more), &[]);
@@ -159,7 +159,7 @@ fn check_config_warns_of_missing_passwords() {
     }
     let open = folder.file_with_mode("open", 0o644, "x");
     let file = format!("{}user = 'joe'\npassword-file = '{}'\n", proxies, open);
-    assert_refused(&file, &[], "others can read it");
+    assert_refused(&file, &[], "other users can read it");
 }
 
 /// The command line overrides the file, and the file overrides the environment.
@@ -275,7 +275,7 @@ fn errors_have_their_line() {
         ("user = ':x'", "FILE:3: --user: "),
         (
             "serve-proxy = '*:1'",
-            "FILE:3: --serve-proxy *:1 would be a proxy for everybody",
+            "FILE:3: --serve-proxy *:1 would be an open proxy",
         ),
         ("ipv4 = true\nipv6 = true", "FILE:4: --ipv"),
         ("stdio = 'a:1'", "FILE: -W carries stdin and stdout"),
@@ -398,14 +398,14 @@ fn a_password_that_others_can_read_causes_a_warning() {
         program.signal(SIGTERM);
         let said = program.finish().stderr;
         assert_eq!(
-            said.contains("others can read the password in "),
+            said.contains("other users can read the password in "),
             *is_warned,
             "{}: {}",
             text,
             said
         );
         assert!(
-            !said.contains("list of processes") && !said.contains("hunter2"),
+            !said.contains("process list") && !said.contains("hunter2"),
             "{}",
             said
         );

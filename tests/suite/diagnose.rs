@@ -78,13 +78,13 @@ fn tests_the_path_through_stunnel_and_squid_with_digest_to_a_server_that_greets(
     assert_step(
         &text,
         "CONNECT",
-        "asks who we are, and is answered in Digest",
+        "the proxy requires authentication, ptunnel uses Digest",
     );
-    assert_step(&text, "authentication", "granted to joe, in Digest");
+    assert_step(&text, "authentication", "granted to joe (Digest)");
     assert_step(&text, "first byte", "\"SSH-2.0-");
     let last = text.lines().last().unwrap();
     let works = format!("works through {}, ", url);
-    assert!(last.starts_with(&works) && last.ends_with(" ms in all"));
+    assert!(last.starts_with(&works) && last.ends_with(" ms in total"));
     assert!(!text.contains("hunter2"), "{}", text);
 }
 
@@ -95,15 +95,19 @@ fn tests_the_path_through_squid_with_basic_to_a_server_that_waits() {
     let finished = test(program.args(&["-W", &origin.address().to_string()]));
     finished.expect_code(0);
     let text = finished.text();
-    assert_step(&text, "authentication", "joe went along, in Basic");
-    assert_step(&text, "first byte", "the server waits for us to speak");
+    assert_step(
+        &text,
+        "authentication",
+        "sent with the request, as joe (Basic)",
+    );
+    assert_step(&text, "first byte", "the destination waits for the client");
     let wrong = Ptunnel::through(format!("joe:wrong@{}", squid.address()));
     let finished = test(wrong.to(origin.address()));
     finished.expect_code(4);
     let text = finished.text();
     assert_step(&text, "CONNECT", "FAILED: proxy 127.0.0.1:");
     assert!(
-        text.contains("try: -U USER and --password-file"),
+        text.contains("try: set the username with -U USER"),
         "{}",
         text
     );
@@ -116,8 +120,8 @@ fn tests_the_path_through_ntlm_in_three_messages() {
     let finished = test(program.to(origin.address()));
     finished.expect_code(0);
     let text = finished.text();
-    assert_eq!(text.matches("is answered in NTLM").count(), 2, "{}", text);
-    assert_step(&text, "authentication", "granted to joe, in NTLM");
+    assert_eq!(text.matches("ptunnel uses NTLM").count(), 2, "{}", text);
+    assert_step(&text, "authentication", "granted to joe (NTLM)");
 }
 
 #[test]
@@ -133,11 +137,11 @@ fn tests_the_path_through_openssh_in_socks4() {
     let text = test_path("socks4a://joe@");
     let all = ["name", "connection", SOCKS4, "authentication", "first byte"];
     assert_eq!(names(&steps(&text)), all, "{}", text);
-    assert_step(&text, "authentication", "joe went along, in SOCKS4's way");
+    assert_step(&text, "authentication", "as joe (SOCKS4 user ID)");
     assert_step(&text, "first byte", "\"SSH-2.0-");
     let text = test_path("socks4://");
     assert_step(&text, "name", "localhost is 127.0.0.1");
-    assert_step(&text, "authentication", "not asked for");
+    assert_step(&text, "authentication", "not required");
 
     let program = Ptunnel::through(format!("socks4://{}", socks.address()));
     let finished = test(program.to("[::1]:22"));
@@ -154,7 +158,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let ended = Peer::replying("");
     let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
     // Text from the proxy's page must not be used for advice.
-    let advises = "try http://, try socks5h://, write http, --proxy-auth, clock right? identd";
+    let advises = "use http://, use socks5h://, --proxy-auth, check this machine's clock, identd";
     let chatters = Peer::replying(format!(
         "HTTP/1.1 403 {0}\r\n\r\n<title>{0}</title>",
         advises
@@ -189,7 +193,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     // Nor must a name in a certificate.
     let identity = authority.issue("proxy", "DNS:identd.example");
     let stunnel = Stunnel::start(&identity, web.address());
-    let certificates = format!("`openssl s_client -connect {}` shows", stunnel.address());
+    let certificates = format!("`openssl s_client -connect {}` to see", stunnel.address());
     let certificate = authority.certificate();
     let trust = ["--proxy-cacert", &certificate[..]];
     let at = |address: SocketAddr| address.to_string();
@@ -206,27 +210,27 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "connection",
             1,
             "Connection refused",
-            "is the port right?",
+            "if refused, check the port",
         ),
         (
             at(hole.address()),
             "connection",
             1,
-            "within 0.4s",
+            "timed out after 0.4s",
             "firewall",
         ),
         (
             format!("https://{}", stunnel.address()),
             "TLS",
             1,
-            "its certificate is for identd.example, not 127.0.0.1",
+            "the certificate is for identd.example, not for 127.0.0.1",
             &certificates,
         ),
         (
             format!("https://{}", plain.address()),
             "TLS",
             1,
-            "it doesn't speak TLS: try http://",
+            "the proxy doesn't speak TLS on this port; use http://",
             "",
         ),
         (
@@ -234,14 +238,14 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             SOCKS5,
             1,
             "closed the connection",
-            "try: it may not serve this machine",
+            "try: see the proxy's log: it may not serve this machine",
         ),
         (
             format!("socks5h://{}", strange.address()),
             SOCKS5,
             1,
-            "no valid reply",
-            "no SOCKS proxy",
+            "an invalid reply",
+            "no SOCKS proxy of this version",
         ),
         (
             format!("socks5h://{}", silent.address()),
@@ -255,21 +259,21 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             SOCKS4,
             3,
             "SOCKS reply 91",
-            "SOCKS4 doesn't tell why",
+            "SOCKS4 reports no reason",
         ),
         (
             format!("socks4a://{}", without_identd.address()),
             SOCKS4,
             3,
-            "have one run here",
+            "run identd (RFC 1413)",
             "",
         ),
         (
             format!("socks4a://{}", strange.address()),
             SOCKS4,
             1,
-            "no valid reply",
-            "no SOCKS proxy",
+            "an invalid reply",
+            "no SOCKS proxy of this version",
         ),
         (
             format!("socks4a://{}", silent.address()),
@@ -282,7 +286,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             at(rubbish.address()),
             "CONNECT",
             1,
-            "no valid reply",
+            "an invalid reply",
             "no HTTP proxy",
         ),
         (
@@ -290,49 +294,49 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "CONNECT",
             1,
             "closed the connection",
-            "may want TLS",
+            "may require TLS",
         ),
         (
             at(silent.address()),
             "CONNECT",
             1,
             "no reply from proxy",
-            "says nothing",
+            "sends nothing",
         ),
         (
             format!("https://{}", silent.address()),
             "TLS",
             1,
             "no reply from proxy",
-            "says nothing",
+            "sends nothing",
         ),
         (
             at(forbids.address()),
             "CONNECT",
             3,
             "403 Forbidden",
-            "rules forbid",
+            "ask the proxy's operator to allow CONNECT",
         ),
         (
             at(chatters.address()),
             "CONNECT",
             3,
             advises,
-            "rules forbid",
+            "ask the proxy's operator to allow CONNECT",
         ),
         (
             at(far.address()),
             "CONNECT",
             3,
             "503",
-            "where the proxy stands",
+            "from the proxy's network",
         ),
         (at(web.address()), "CONNECT", 3, "405", "a web server"),
         (
             at(portal.address()),
             "CONNECT",
             3,
-            "302 Found; it leads to http://login.example/",
+            "302 Found: redirect to http://login.example/",
             "in a browser",
         ),
         (
@@ -347,15 +351,15 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             at(kerberos.address()),
             "CONNECT",
             4,
-            "it offers Negotiate: to use a Kerberos ticket, add --proxy-auth negotiate",
+            "(offers Negotiate): the proxy requires Kerberos; to use a ticket, add --proxy-auth",
             "",
         ),
         (
             at(grants.address()),
             "first byte",
             1,
-            "it ended before any byte",
-            "before they have connected",
+            "the connection ended before the first byte",
+            "before they connect",
         ),
     ];
     for (proxy, step, code, said, advice) in cases {
@@ -407,7 +411,7 @@ fn the_openssl_command_uses_the_failing_path() {
         let program = Ptunnel::through(first).args(&via.collect::<Vec<&str>>());
         let trust = ["--proxy-cacert", &authority.certificate()];
         let text = test(program.args(&trust).to("a.example:1")).text();
-        assert_step(&text, "TLS", "its certificate is for inner.example");
+        assert_step(&text, "TLS", "the certificate is for inner.example");
         text.find("`openssl").map(|begin| {
             let command = &text[begin + 1..];
             command[..command.find('`').expect(&text)].to_string()
@@ -458,7 +462,7 @@ fn tests_tls_with_the_destination_too() {
         "first byte",
     ];
     assert_eq!(names(&steps(&text)), all, "{}", text);
-    assert_step(&text, "TLS", "it is localhost");
+    assert_step(&text, "TLS", "certificate valid for localhost");
     assert_step(&text, "first byte", "\"SSH-2.0-");
     assert!(
         text.starts_with(&format!("testing {}\n", destination)),
@@ -468,22 +472,22 @@ fn tests_tls_with_the_destination_too() {
 
     let plain = squid.address().to_string();
     let silent = Peer::start(|mut connection| connection.drain());
-    let look = format!("-proxy {} -connect {}` shows", plain, stunnel.address());
+    let look = format!("-proxy {} -connect {}` to see", plain, stunnel.address());
     let cases: &[(String, &str, &str)] = &[
         (
             stunnel.address().to_string(),
-            "its certificate is for localhost, not 127.0.0.1",
+            "the certificate is for localhost, not for 127.0.0.1",
             &look,
         ),
         (
             sshd.address().to_string(),
-            "it doesn't speak TLS: try it without tls://",
+            "the destination doesn't speak TLS on this port; remove tls://",
             "",
         ),
         (
             silent.address().to_string(),
             "no reply from 127.0.0.1:",
-            "where STARTTLS is said first, tls:// is no use",
+            "tls:// doesn't support STARTTLS",
         ),
     ];
     for (address, said, advice) in cases {
@@ -502,7 +506,7 @@ fn tests_tls_with_the_destination_too() {
     }
     // openssl's client supports one proxy, without TLS.
     let (_, text) = test_path(&secure_proxy, &format!("tls://{}", stunnel.address()));
-    assert_step(&text, "TLS", "its certificate is for localhost");
+    assert_step(&text, "TLS", "the certificate is for localhost");
     assert!(!text.contains("  try: "), "{}", text);
 }
 
@@ -530,14 +534,14 @@ fn a_proxy_that_rejects_the_client_certificate_has_its_advice() {
         let program = program.args(&["--proxy-cacert", trust]).args(args);
         let text = test(program.to("example.org:22")).text();
         assert_step(&text, "CONNECT", said);
-        let advice = "try: it may want a certificate of ours, or another one (--proxy-cert)";
+        let advice = "it may require a client certificate, or another one (--proxy-cert)";
         assert!(text.contains(advice), "{}", text);
     }
     // Another proxy can be one without TLS.
     let program = Ptunnel::through(format!("https://{}", stunnel.address()));
     let program = program.args(&["--proxy-insecure"]).proxy(ended.address());
     let text = test(program.to("example.org:22")).text();
-    assert!(text.contains("try: it may want TLS (https://)"), "{}", text);
+    assert!(text.contains("it may require TLS (https://)"), "{}", text);
 }
 
 /// Regression: the output didn't show which CONNECT belonged to which proxy.
@@ -589,8 +593,8 @@ fn each_proxy_of_a_chain_is_named_before_its_steps() {
     let first = format!("asking {} for {}", squid.address(), closing.address());
     let second = format!("asking {} for a.example:1", closing.address());
     assert_eq!(asked, [&first, &second, &first, &second], "{}", text);
-    assert_step(&text, "CONNECT", "in Digest, on a new connection");
-    assert_step(&text, "authentication", "granted to joe, in Digest");
+    assert_step(&text, "CONNECT", "uses Digest, on a new connection");
+    assert_step(&text, "authentication", "granted to joe (Digest)");
 
     let alone = test(Ptunnel::through(squid.address()).to(sshd.address())).text();
     assert!(!alone.contains("asking "), "{}", alone);
@@ -618,13 +622,17 @@ fn the_tls_step_shows_the_verified_name() {
     };
     let refused = through(&[]);
     refused.expect_code(1);
-    assert_step(&refused.text(), "TLS", "its certificate is self-signed");
+    assert_step(&refused.text(), "TLS", "the certificate is self-signed");
     let taken = through(&["--proxy-insecure"]);
     taken.expect_code(0);
-    assert_step(&taken.text(), "TLS", "without knowing to whom");
+    assert_step(
+        &taken.text(),
+        "TLS",
+        "certificate not verified (--proxy-insecure)",
+    );
     let trusted = through(&["--proxy-cacert", &identity.certificate]);
     trusted.expect_code(0);
-    assert_step(&trusted.text(), "TLS", ", it is 127.0.0.1");
+    assert_step(&trusted.text(), "TLS", ", certificate valid for 127.0.0.1");
 }
 
 /// The proxy doesn't get the name, as with each tunnel of `socks5://`.
@@ -676,7 +684,7 @@ fn shows_the_bytes_that_came_with_the_reply() {
         "first byte",
         "\"* OK \\x1b[2Jready\", with the proxy's reply",
     );
-    assert_step(&text, "authentication", "not asked for");
+    assert_step(&text, "authentication", "not required");
 }
 
 #[test]
@@ -819,7 +827,11 @@ fn a_warning_comes_before_the_first_step() {
         let text = test(program.after("exec 2>&1")).text();
         let mut lines = text.lines();
         let first = lines.next().unwrap();
-        assert!(first.starts_with("warning: --header is "), "{}", text);
+        assert!(
+            first.starts_with("warning: --header has no effect: "),
+            "{}",
+            text
+        );
         assert_eq!(lines.next(), Some("testing b:2"), "{}", text);
     }
 }

@@ -298,7 +298,7 @@ fn an_unreachable_destination_has_a_reply_with_a_reason() {
         "502",
         &["refused", &closed.to_string()],
     );
-    assert_fails(&program, hole.address(), 6, "504", &["within 1s"]);
+    assert_fails(&program, hole.address(), 6, "504", &["timed out after 1s"]);
     let mut client = asked(&program, "nowhere.invalid", 1);
     client.expect([5, 4]);
     for (status, socks, http) in &[
@@ -326,13 +326,17 @@ fn unsupported_requests_are_rejected_in_their_protocol() {
     let endless_name = [&[4, 1, 0, 80, 0, 0, 0, 1, 0][..], &[b'x'; 256]].concat();
     for (request, reply, word) in &[
         (&[4, 2, 0, 80, 192, 0, 2, 7, 0][..], REJECTED_4, "BIND"),
-        (&[4, 3, 0, 80, 192, 0, 2, 7, 0], REJECTED_4, "no command 3"),
+        (
+            &[4, 3, 0, 80, 192, 0, 2, 7, 0],
+            REJECTED_4,
+            "unknown SOCKS4 command 3",
+        ),
         (&asking_4("192.0.2.7", 0), REJECTED_4, "port"),
         (&asking_4("a.example", 0), REJECTED_4, "port"),
         (&asking_4("", 80), REJECTED_4, "missing"),
         (&asking_4("a ", 80), REJECTED_4, "'a '"),
-        (&endless_user, REJECTED_4, "user id has more than 255"),
-        (&endless_name, REJECTED_4, "name in its SOCKS4 request"),
+        (&endless_user, REJECTED_4, "user ID has more than 255"),
+        (&endless_name, REJECTED_4, "name in the SOCKS4 request"),
         (&[5, 1, 2], &[5, 0xff], "authentication"),
         (&[5, 0], &[5, 0xff], "authentication"),
         (
@@ -468,7 +472,7 @@ fn beyond_loopback_only_listed_clients_are_accepted() {
             .args(&["-D", address])
             .run();
         finished.expect_code(2);
-        for words in &["for everybody", "--allow-from", "--dynamic-user"] {
+        for words in &["an open proxy", "--allow-from", "--dynamic-user"] {
             assert!(finished.stderr.contains(words), "{}", finished.stderr);
         }
     }
@@ -526,7 +530,7 @@ fn other_machines_cannot_reach_this_machine_or_its_link() {
         client.send([GREETING, &asking("127.0.0.1", port)].concat());
         client.expect(GREETED);
         client.expect([5, 2]);
-        program.says(&["warning", &at, "itself or its link"]);
+        program.says(&["warning", &at, "blocked: this machine or its link"]);
     }
     assert_eq!(origin.accepted(), 0);
     let program = Ptunnel::through(proxy.address())
@@ -560,7 +564,7 @@ fn wrong_credentials_are_rejected() {
         client.rest();
         program.says(&["warning", &from, "denied", word]);
     };
-    denied(&[&[5, 1, 0]], &[5, 0xff], "no user and password");
+    denied(&[&[5, 1, 0]], &[5, 0xff], "no username and password");
     let wrong = [5, 2, 1, 1];
     for login in &[
         "\x01\x03joe\x07p:w \u{e4}e",
@@ -571,7 +575,7 @@ fn wrong_credentials_are_rejected() {
         denied(
             &[&[5, 2, 0, 2], login.as_bytes()],
             &wrong,
-            "wrong user or password",
+            "the SOCKS5 login is wrong",
         );
     }
     denied(&[&[5, 1, 2, 5, 1, 0, 1]], &wrong, "version 5");
@@ -585,7 +589,7 @@ fn wrong_credentials_are_rejected() {
         denied(
             &[request.as_bytes()],
             b"HTTP/1.1 407 ",
-            "a user and a password",
+            "a username and a password",
         );
     }
     // A user id is no password, whatever it contains.
@@ -881,7 +885,7 @@ fn a_client_that_speaks_tls_gets_advice() {
         client.send(b"\x16\x03\x01\x00\x20\x01\x00\x00\x1c\x03\x03");
         let reply = String::from_utf8(client.rest_or_reset()).unwrap();
         assert!(reply.starts_with("HTTP/1.1 400 "), "{}", reply);
-        assert!(reply.contains("name it with http://"), "{}", reply);
+        assert!(reply.contains("use http://"), "{}", reply);
         let from = client.local().to_string();
         program.says(&[&from, "not HTTP/1 but TLS"]);
     }

@@ -65,7 +65,7 @@ fn without_a_ticket_the_refusal_says_how_to_get_one() {
     assert_fails(
         &finished,
         4,
-        &["it offers Negotiate", "--proxy-auth negotiate"],
+        &["(offers Negotiate)", "--proxy-auth negotiate"],
     );
 }
 
@@ -80,7 +80,7 @@ fn a_ticket_that_the_proxy_refuses_is_not_sent_again() {
     });
     let program = realm.of_joe(through(proxy.address().port()));
     let finished = program.args(&["-W", "example.org:22"]).run();
-    assert_fails(&finished, 4, &["refused the Kerberos ticket", "klist"]);
+    assert_fails(&finished, 4, &["rejected the Kerberos ticket", "klist"]);
     let heads = proxy.heads();
     assert_eq!(heads.len(), 1, "{:?}", heads);
     assert!(heads[0].contains("Proxy-Authorization: Negotiate YII"));
@@ -97,7 +97,11 @@ fn a_proxy_that_proves_to_be_another_one_gets_no_tunnel() {
     });
     let program = realm.of_joe(through(proxy.address().port()));
     let finished = program.args(&["-W", "example.org:22"]).run();
-    assert_fails(&finished, 1, &["it isn't the proxy that the ticket is for"]);
+    assert_fails(
+        &finished,
+        1,
+        &["the server isn't the proxy that the ticket is for"],
+    );
 }
 
 /// The proxy's own token comes from squid's helper, which accepts tickets by itself.
@@ -134,7 +138,7 @@ fn a_test_names_the_scheme() {
     let mut steps = text.lines().map(str::trim_start);
     let step = steps.find(|line| line.starts_with("authentication"));
     assert!(
-        step.unwrap_or_default().ends_with("in Negotiate"),
+        step.unwrap_or_default().ends_with("(Negotiate)"),
         "{}",
         text
     );

@@ -439,7 +439,7 @@ fn a_port_is_free_again_as_soon_as_the_program_has_ended() {
 fn a_port_that_is_not_available_is_explained() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let hint = "another socket has this port, `ss -ltnp` shows whose; choose another port";
+    let hint = "find the program with ss -ltnp, or choose another port";
     for (option, rest, purpose) in &[
         ("-L", ":a.example:1", "a.example:1"),
         ("-D", "", "-D"),
@@ -469,7 +469,7 @@ fn a_low_port_without_permission_is_explained() {
     finished.expect_code(1);
     for part in &[
         "cannot listen on 127.0.0.1:1 for a.example:1: Permission denied",
-        "ports below 1024 need root or CAP_NET_BIND_SERVICE",
+        "ports below 1024 require root or CAP_NET_BIND_SERVICE",
     ] {
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }

@@ -225,8 +225,8 @@ const FAILURES: &[Failure] = &[
         args: &["--serve-proxy", "0", "--serve-allow", "a.example"],
         request: "CONNECT b.example:5 HTTP/1.1\r\n\r\n",
         json: "destination='b.example:5' proxy=None via=[] cause='denied'",
-        text: "on {} to b.example:5 directly: denied: 403 Forbidden (b.example:5 is not allowed \
-               here)",
+        text: "on {} to b.example:5 directly: denied: 403 Forbidden (b.example:5 isn't \
+               allowed; see --serve-allow)",
     },
 ];
 
@@ -417,7 +417,7 @@ fn text_lines_have_the_time_with_the_option() {
         let finished = Ptunnel::through(proxy.address())
             .args(&["--log-time", other, "1:a:1", "--check-config"])
             .run();
-        let told = "--log-time is of no use: ";
+        let told = "--log-time has no effect: ";
         let said = finished.text() + &finished.stderr;
         assert!(said.contains(told), "{}", said);
     }
@@ -449,7 +449,7 @@ fn syslog_gets_priority_tag_and_line() {
     let tag = format!("ptunnel[{}]: ", program.process().0);
     let first = receive(&daemon);
     assert!(
-        first.starts_with(&format!("<30>{}info: up to ", tag)),
+        first.starts_with(&format!("<30>{}info: limit of file descriptors: ", tag)),
         "{}",
         first
     );
@@ -534,7 +534,7 @@ fn syslog_can_disappear_and_return() {
         .to("example.org:22")
         .args(&["--log-to", &format!("syslog:{}", path)])
         .start();
-    program.says(&["no syslog at", &path]);
+    program.says(&["cannot connect to syslog at", &path]);
     for round in 0..2 {
         for _ in 0..3 {
             program.connect().expect_nothing();
@@ -543,7 +543,7 @@ fn syslog_can_disappear_and_return() {
         program.connect().expect_nothing();
         let note = receive(&daemon);
         // A client can see its end a moment before the line about it is lost.
-        let is_counted = note.contains(" log lines were lost");
+        let is_counted = note.contains(" log lines lost: ");
         assert!(
             is_counted && note.starts_with("<28>ptunnel["),
             "{}: {}",
@@ -579,7 +579,7 @@ fn a_full_syslog_delays_no_tunnel() {
     let mut ends = gate.join(&program);
     ends.check();
     let note = receive(&daemon);
-    assert!(note.contains(" log lines were lost"), "{}", note);
+    assert!(note.contains(" log lines lost: "), "{}", note);
 }
 
 #[test]

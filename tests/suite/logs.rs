@@ -300,7 +300,7 @@ fn is_object(line: &str) -> bool {
 /// Returns the number of lost lines that a line reports.
 fn lost(line: &str) -> Option<usize> {
     let rest = line.strip_prefix("warning: ")?;
-    let count = rest.strip_suffix(" log lines were lost: nobody took them")?;
+    let count = rest.strip_suffix(" log lines lost: the log's reader didn't accept them")?;
     count.parse().ok()
 }
 
@@ -378,7 +378,7 @@ fn lost_lines_are_counted_in_the_log_format() {
     for _ in 0..1_000 {
         program.connect().expect_nothing();
     }
-    let is_all = |text: &str| text.ends_with('\n') && text.contains(" log lines were lost");
+    let is_all = |text: &str| text.ends_with('\n') && text.contains(" log lines lost: ");
     let text = log.read_until(is_all);
     // The test filled the pipe with empty lines.
     let mut lines = text.lines().filter(|line| !line.is_empty());

@@ -37,6 +37,7 @@ mod linger;
 mod listen;
 mod logging;
 mod logs;
+mod messages;
 mod mixture;
 mod names;
 mod pac;

@@ -190,19 +190,19 @@ fn a_socks_proxy_gets_credentials_from_the_netrc_file() {
             socks.address(),
             "SOCKS",
             &[][..],
-            ": its user stands in --proxy-netrc's file, since a PAC file names it",
+            "; add an entry for the proxy to the --proxy-netrc file, because a PAC file names it",
         ),
         (
             socks.address(),
             "SOCKS",
             &["--proxy-netrc", &wrong],
-            ": check the user in --proxy-netrc's file, and the password",
+            "; check the username and the password in the --proxy-netrc file",
         ),
         (
             other.address(),
             "SOCKS4",
             &[],
-            ": --proxy-netrc's file wants the user that ptunnel runs as",
+            "; set the login in the --proxy-netrc file to the user that ptunnel runs as",
         ),
     ] {
         let (program, _folder) = asking(*address, kind, args);
@@ -214,7 +214,7 @@ fn a_socks_proxy_gets_credentials_from_the_netrc_file() {
     }
     let (program, _folder) = asking(socks.address(), "SOCKS", &[]);
     let finished: Finished = program.args(&["--test", "-W", "127.0.0.1:22"]).run();
-    let advice = "try: --proxy-netrc FILE says who we are to it, -U doesn't";
+    let advice = "try: set the username with --proxy-netrc FILE, not with -U";
     assert!(finished.text().contains(advice), "{}", finished.text());
     // These credentials are right.
     let (program, _folder) = asking(socks.address(), "SOCKS", &["--proxy-netrc", &right]);
@@ -227,7 +227,7 @@ fn a_socks_proxy_gets_credentials_from_the_netrc_file() {
     let finished: Finished = program.args(&["-W", "127.0.0.1:22"]).run();
     finished.expect_code(4);
     let said = &finished.stderr;
-    assert!(said.contains(": give --user and the password"), "{}", said);
+    assert!(said.contains("; set --user and the password"), "{}", said);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn direct_is_tried_after_unreachable_proxies_and_never_after_a_refusal() {
     program.connect_to(1).expect_nothing();
     program.says(&["403 Forbidden"]);
     program.connect_to(2).expect_nothing();
-    program.says(&[&nonsense.address().to_string(), "no valid reply"]);
+    program.says(&[&nonsense.address().to_string(), "an invalid reply"]);
     let accepted: Vec<usize> = homes.iter().map(Peer::accepted).collect();
     assert_eq!(accepted, [1, 0, 0]);
 }
@@ -360,7 +360,7 @@ fn an_endless_call_is_stopped_and_delays_no_other_client() {
     for client in &mut waiting {
         client.expect_nothing();
     }
-    program.says(&["corp.pac names no way to loop.example:1: no answer within 2s"]);
+    program.says(&["corp.pac returned no usable proxy for loop.example:1: no answer within 2s"]);
     assert_eq!(greeting(&program, 1), "one");
     let left = || program.process().children();
     eventually("what hung was killed", || left().len() == 1);
@@ -407,9 +407,9 @@ fn an_invalid_answer_fails_the_client_and_is_logged() {
         .to("d.example:4")
         .start();
     for (tunnel, told) in [
-        "corp.pac names no way to a.example:1: it said '",
-        "corp.pac names no way to b.example:2: line 3: ReferenceError",
-        "corp.pac names no way to c.example:3: no idea",
+        "corp.pac returned no usable proxy for a.example:1: it returned '",
+        "corp.pac returned no usable proxy for b.example:2: line 3: ReferenceError",
+        "corp.pac returned no usable proxy for c.example:3: no idea",
     ]
     .iter()
     .enumerate()
@@ -426,18 +426,18 @@ fn an_answer_without_a_proxy_means_direct_as_in_a_browser() {
     for (value, notes) in &[
         (
             "''",
-            &["'' names no proxy: connecting directly, as browsers do"][..],
+            &["no proxy in the answer ''; connecting directly, as browsers do"][..],
         ),
         ("null", &[]),
-        ("undefined", &["'' names no proxy"]),
-        ("['PROXY 127.0.0.1:9']", &["'' names no proxy"]),
+        ("undefined", &["no proxy in the answer ''"]),
+        ("['PROXY 127.0.0.1:9']", &["no proxy in the answer ''"]),
         (
             "'PROXY of ours\\n; nonsense; PROXY http://127.0.0.1:9'",
             &[
-                "passing over 'PROXY of ours': PROXY takes HOST:PORT",
-                "passing over 'nonsense': that kind of proxy isn't known here",
-                "passing over 'PROXY http://127.0.0.1:9': PROXY takes HOST:PORT, without a scheme",
-                "names no proxy: connecting directly, as browsers do",
+                "skipping 'PROXY of ours': PROXY takes HOST:PORT",
+                "skipping 'nonsense': unknown kind of proxy",
+                "skipping 'PROXY http://127.0.0.1:9': PROXY takes HOST:PORT, without a scheme",
+                "'; connecting directly, as browsers do",
             ],
         ),
     ] {
@@ -561,13 +561,8 @@ fn unknown_kinds_are_skipped_and_logged_once() {
     for tunnel in &[0, 0, 1] {
         assert_eq!(greeting(&program, *tunnel), "one");
     }
-    program.says(&["warning", "corp.pac: passing over 'SOCKS6 127.0.0.1:9'"]);
-    assert_eq!(
-        count_of(&program, "passing over"),
-        2,
-        "{}",
-        program.stderr()
-    );
+    program.says(&["warning", "corp.pac: skipping 'SOCKS6 127.0.0.1:9'"]);
+    assert_eq!(count_of(&program, "skipping"), 2, "{}", program.stderr());
 }
 
 /// Regression: the whole answer failed, for each client.
@@ -588,8 +583,8 @@ fn a_proxy_whose_password_is_too_long_is_skipped_and_logged_once() {
     for _ in 0..2 {
         assert_eq!(greeting(&program, 0), "one");
     }
-    program.says(&["corp.pac: passing over 'SOCKS localhost:9': SOCKS5 has room for 255"]);
-    assert_eq!(count_of(&program, "passing over"), 1);
+    program.says(&["corp.pac: skipping 'SOCKS localhost:9': the username and the"]);
+    assert_eq!(count_of(&program, "skipping"), 1);
     assert!(!program.stderr().contains("xxx"), "{}", program.stderr());
 }
 
@@ -642,7 +637,7 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
     }
     refused_at_start(&folder.at("none.pac"), &["No such file"]);
     let url = "http://wpad.example/wpad.dat";
-    refused_at_start(url, &["fetch it first", "curl -o", url]);
+    refused_at_start(url, &["download it with", "curl -o", url]);
     let file = folder.file("corp.pac", " ".repeat(1 << 20) + "\n");
     refused_at_start(&file, &["more than 1048576 bytes"]);
 }
@@ -710,7 +705,7 @@ fn a_reload_rereads_the_file_and_keeps_open_tunnels() {
     live.expect("one");
     fs::write(&pac, "function FindProxyForURL( {").unwrap();
     program.signal(sys::SIGHUP);
-    program.says(&["not reloaded", "corp.pac", "line 1: SyntaxError"]);
+    program.says(&["reload failed", "corp.pac", "line 1: SyntaxError"]);
     assert_eq!(greeting(&program, 0), "one");
     fs::write(&pac, says(&two)).unwrap();
     program.signal(sys::SIGHUP);
@@ -767,7 +762,7 @@ fn a_test_shows_the_answer() {
     let step = text.lines().nth(1).unwrap();
     assert!(step.starts_with("  pac "), "{}", text);
     assert!(
-        step.contains(" ms  ") && step.ends_with(&format!("corp.pac says {}", said)),
+        step.contains(" ms  ") && step.ends_with(&format!("corp.pac returns {}", said)),
         "{}",
         text
     );
@@ -775,7 +770,7 @@ fn a_test_shows_the_answer() {
         ("return nobody();", "line 2: ReferenceError"),
         (
             "return 'joe:hunter2@a:1' + ' '.repeat(9000)",
-            "it said '***@a:1",
+            "it returned '***@a:1",
         ),
         ("return nobody('joe:hunter2@a:1');", "in '***@a:1');'"),
         ("throw 'PROXY joe:hunter2@a:1'", "***@a:1"),
@@ -793,7 +788,7 @@ fn a_test_shows_the_answer() {
         .run();
     let text = finished.text();
     assert!(
-        text.contains("corp.pac says nothing, which means DIRECT\ndirectly\n"),
+        text.contains("corp.pac returns nothing, which means DIRECT\ndirectly\n"),
         "{}",
         text
     );
@@ -803,7 +798,11 @@ fn a_test_shows_the_answer() {
         .args(&["--test", "-W", &closed_address().to_string()])
         .run();
     let text = finished.text();
-    assert!(text.contains("corp.pac says ***@a:1; DIRECT"), "{}", text);
+    assert!(
+        text.contains("corp.pac returns ***@a:1; DIRECT"),
+        "{}",
+        text
+    );
     for told in &[&text, &finished.stderr] {
         assert!(!told.contains("hunter2"), "{}", told);
     }
@@ -882,7 +881,7 @@ fn pactester_gives_the_same_answers() {
             let ours = program
                 .args(&["-w", "1", "-W", &format!("{}:99", host)])
                 .run();
-            let said = format!("says {}\n", theirs.trim());
+            let said = format!("returns {}\n", theirs.trim());
             assert!(
                 ours.text().contains(&said),
                 "{:#?}: {}: {}",

@@ -146,7 +146,7 @@ fn wrong_or_missing_credentials_end_with_exit_code_4() {
             let odd = name == "tinyproxy" && finished.stderr.contains("401");
             let told = finished
                 .stderr
-                .contains("tinyproxy) send it for a wrong password");
+                .contains("tinyproxy send for a wrong password");
             assert_eq!(odd, told, "{}", finished.stderr);
             finished.expect_code(if odd { 3 } else { 4 });
             assert!(

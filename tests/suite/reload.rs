@@ -74,7 +74,7 @@ impl Site {
     #[track_caller]
     pub fn refuse(&self, text: &str) -> String {
         let lines = |text: &str| -> Vec<String> {
-            let lines = text.lines().filter(|line| line.contains("not reloaded"));
+            let lines = text.lines().filter(|line| line.contains("reload failed"));
             lines.map(str::to_string).collect()
         };
         let before = lines(&self.program.stderr()).len();
@@ -193,19 +193,19 @@ fn a_wrong_file_changes_nothing_and_its_line_is_reported() {
         ),
         (
             "user = 'joe'",
-            "no password for user 'joe' and no terminal to ask on",
+            "no password for user 'joe', and no terminal to prompt on",
         ),
         ("x", "FILE:3: expected an equals"),
     ] {
         let line = site.refuse(&format!("{}{}", more, text));
-        let begin = "error: not reloaded, everything stays as it was: FILE:";
+        let begin = "error: reload failed, nothing is changed: FILE:";
         assert!(line.starts_with(begin) && line.contains(said), "{}", line);
     }
     for (text, said) in &[
         ("", "FILE: nothing to do"),
         (
             "proxy = 'a:1'\nstdio = 'a:1'",
-            "can't take the place of listeners",
+            "a reload can't change to --demo or -W",
         ),
     ] {
         let line = site.refuse(text);
@@ -214,7 +214,7 @@ fn a_wrong_file_changes_nothing_and_its_line_is_reported() {
     fs::remove_file(site.folder.at("ptunnel.toml")).unwrap();
     fs::create_dir(site.folder.at("ptunnel.toml")).unwrap();
     site.program.signal(sys::SIGHUP);
-    site.program.says(&["not reloaded", "directory"]);
+    site.program.says(&["reload failed", "directory"]);
     fs::remove_dir(site.folder.at("ptunnel.toml")).unwrap();
     check(&mut client);
     check(&mut live(port));
@@ -241,7 +241,7 @@ fn a_bind_that_fails_changes_nothing() {
         let others = "allow-from = '127.0.0.9'\n";
         let line = site.refuse(&(file(&proxy, &wrong) + others));
         let said = format!(
-            "error: not reloaded, everything stays as it was: cannot listen on {} for c.example:3: ",
+            "error: reload failed, nothing is changed: cannot listen on {} for c.example:3: ",
             taken
         );
         assert!(line.starts_with(&said), "{}", line);
@@ -387,7 +387,7 @@ fn a_changed_ca_applies_to_the_next_client() {
     live.expect("still");
     Connection::open(local(secure)).rest_or_reset();
     site.program
-        .says(&["its certificate is from a CA that isn't known here"]);
+        .says(&["the certificate is from an unknown CA"]);
     // Without TLS it is another tunnel.
     let (_, change) = site.reload(&text(&authority.certificate(), ""));
     assert_eq!(change, expected);
@@ -514,7 +514,7 @@ fn an_open_listener_never_becomes_an_open_proxy() {
         }
         let mut site = Site::start_as(program, &text(before), 1);
         let line = site.refuse(&text(after));
-        assert!(line.contains("for everybody"), "{}", line);
+        assert!(line.contains("an open proxy"), "{}", line);
         let mut client = Connection::open(local(port));
         client.send(request(origin.address()));
         let answer = client.rest_or_reset();
@@ -571,8 +571,7 @@ fn changed_limits_apply_to_later_clients() {
     let mut new = live(port);
     new.expect_nothing();
     // The new verbosity applies at once.
-    site.program
-        .says(&["info: ", "cut: nothing moved for 0.5s"]);
+    site.program.says(&["info: ", "cut: no data for 0.5s"]);
     check(&mut old);
 }
 
@@ -582,7 +581,7 @@ fn warnings_about_the_new_file_are_printed() {
     let mut site = Site::start(text, 1, &[]);
     let (_, change) = site.reload(&format!("{}header = 'X: y'\n", text));
     assert!(change.starts_with("changed "), "{}", change);
-    site.program.says(&["warning: --header is of no use"]);
+    site.program.says(&["warning: --header has no effect"]);
 }
 
 #[test]
@@ -594,7 +593,8 @@ fn options_that_need_a_restart_are_named() {
                    log-format = 'json'\n";
     assert_eq!(site.reload(&format!("{}{}", text, changed)).1, "kept 1");
     // The command line overrides the file.
-    let line = "warning: only a restart changes threads, max-connections, drain-timeout, log-to";
+    let line = "warning: a reload doesn't change threads, max-connections, drain-timeout, log-to; \
+                restart ptunnel";
     assert_eq!(site.program.says(&["warning"]), line);
     check(&mut site.program.connect());
 }
@@ -637,7 +637,7 @@ fn the_service_manager_is_notified() {
         let status = if *is_right {
             "reloaded "
         } else {
-            "not reloaded"
+            "reload failed"
         };
         assert!(
             ready.starts_with(&format!("READY=1\nSTATUS={}", status)),

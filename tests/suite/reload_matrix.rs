@@ -346,6 +346,6 @@ fn the_status_page_stays_until_a_restart() {
             assert_eq!(listeners(SocketAddr::from(([127, 0, 0, 1], other))), []);
         }
         site.program()
-            .says(&["warning: only a restart changes status"]);
+            .says(&["warning: a reload doesn't change status; restart ptunnel"]);
     }
 }

@@ -190,7 +190,7 @@ fn never_follows_a_redirection() {
         "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\n\r\n",
         elsewhere.address()
     );
-    let told = format!("302 Found; it leads to http://{}/", elsewhere.address());
+    let told = format!("302 Found: redirect to http://{}/", elsewhere.address());
     assert_ended(3, &[(&reply, &told)]);
     assert_eq!(elsewhere.accepted(), 0);
 }

@@ -145,10 +145,10 @@ fn the_watchdog_of_another_process_is_not_notified() {
 #[test]
 fn a_missing_or_unknown_manager_does_not_stop_the_program() {
     for (name, said) in &[
-        ("/nonexistent/notify", "cannot tell the service manager: "),
+        ("/nonexistent/notify", "cannot notify the service manager: "),
         (
             "vsock:2:1234",
-            "NOTIFY_SOCKET is neither a whole path nor @NAME: 'vsock:2:1234'",
+            "NOTIFY_SOCKET is neither an absolute path nor @NAME: 'vsock:2:1234'",
         ),
         ("", "NOTIFY_SOCKET is neither"),
     ] {
@@ -181,7 +181,7 @@ fn a_manager_that_does_not_read_delays_nothing() {
     (0..20).for_each(|_| ping());
     // Regression: it waited for a second at each beat.
     assert!(begin.elapsed() < Duration::from_secs(10));
-    program.says(&["warning: cannot tell the service manager: "]);
+    program.says(&["warning: cannot notify the service manager: "]);
 }
 
 /// ssh can be part of a service, but its ProxyCommand isn't.

@@ -159,7 +159,7 @@ fn a_missing_socket_is_named_with_the_available_ones() {
     let sockets = [format!("127.0.0.1:{}=imap", free_port())];
     let sockets = [&sockets[0][..]];
     let begin = || Ptunnel::through("proxy.example:1");
-    let there = ["'fd:db'", "there are fd:3 ('imap')"];
+    let there = ["'fd:db'", "the sockets are fd:3 ('imap')"];
     assert_refused(begin().arg("fd:db:a.example:1"), &sockets, &there);
     let twice = begin().args(&["fd:imap:a.example:1", "fd:3:b.example:1"]);
     assert_refused(twice, &sockets, &["fd:3 ('imap') is given twice"]);
@@ -175,9 +175,9 @@ fn a_descriptor_that_does_not_listen_is_refused() {
     let deaf = format!("127.0.0.1:{}=deaf", free_port());
     for (socket, why) in &[
         ("file=deaf", "on non-socket"),
-        (&deaf, "no stream socket that listens, as ListenStream="),
+        (&deaf, "not a listening stream socket; use ListenStream="),
         // Regression: the reason was "Protocol not available".
-        ("datagrams=deaf", "no stream socket that listens"),
+        ("datagrams=deaf", "not a listening stream socket"),
     ] {
         let program = Ptunnel::through("proxy.example:1").arg("fd:deaf:a.example:1");
         let finished = launched(program, &[socket]).run();
@@ -203,12 +203,17 @@ fn own_sockets_are_not_treated_as_inherited() {
         assert_eq!(finished.text(), "");
         let told = format!("cannot listen on fd:{} ('')", number);
         assert!(finished.stderr.contains(&told), "{}", finished.stderr);
-        opened_itself += finished.stderr.contains("LISTEN_FDS counts more than") as u32;
+        opened_itself += finished
+            .stderr
+            .contains("LISTEN_FDS counts more sockets than") as u32;
     }
     assert!(opened_itself > 0);
     let program = Ptunnel::through("proxy.example:1").to("a.example:1");
     let program = own(program).start();
-    program.says(&["warning: LISTEN_FDS counts fd:", "which was not passed"]);
+    program.says(&[
+        "warning: LISTEN_FDS counts fd:",
+        "but no such socket was passed",
+    ]);
 }
 
 #[test]
@@ -226,7 +231,7 @@ fn an_unused_socket_causes_a_warning() {
 fn an_exposed_dynamic_listener_needs_a_user_or_allow_from() {
     let socket = || format!("0.0.0.0:{}=socks", free_port());
     let begin = || Ptunnel::through("proxy.example:1").args(&["-D", "fd:socks"]);
-    assert_refused(begin(), &[&socket()], &["for everybody", "--allow-from"]);
+    assert_refused(begin(), &[&socket()], &["an open proxy", "--allow-from"]);
     let program = begin().args(&["--allow-from", "127.0.0.2"]).more_lines(1);
     let program = launched(program, &[&socket()]).start();
     let mut other = Connection::open(on_loopback(program.address().port()));

@@ -67,8 +67,8 @@ fn an_http_proxy_configured_as_socks_causes_a_warning() {
                 .run();
             finished.expect_code(1);
             let told = &finished.stderr;
-            assert!(told.contains("within 0.5s: an HTTP proxy is"), "{}", told);
-            assert!(told.ends_with("write http://\n"), "{}", told);
+            assert!(told.contains("within 0.5s: HTTP proxies don't"), "{}", told);
+            assert!(told.ends_with("use http://\n"), "{}", told);
         }
     }
     let program = Ptunnel::through(url(squid.address()))
@@ -76,7 +76,7 @@ fn an_http_proxy_configured_as_socks_causes_a_warning() {
         .start();
     let client = program.connect();
     let address = squid.address().to_string();
-    program.says(&["warning", &address, "for 3 s", "write http://"]);
+    program.says(&["warning", &address, "for 3s", "use http://"]);
     assert!(client.is_quiet());
 }
 
@@ -119,7 +119,7 @@ fn microsocks_accepts_credentials() {
 fn wrong_or_missing_credentials_end_with_exit_code_4() {
     let proxy = Microsocks::start(Some(("joe", "hunter2")));
     for (user, remedy) in &[
-        ("", "it wants credentials: give --user"),
+        ("", "the proxy requires authentication; set --user"),
         ("joe:hunter1@", "check --user and the password"),
     ] {
         let url = format!("socks5h://{}{}", user, proxy.address());
@@ -273,11 +273,14 @@ fn other_protocols_are_reported() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "sent no valid reply: it speaks HTTP: try http://",
+            "sent an invalid reply: HTTP instead of SOCKS; use http://",
         ),
-        (b"\x00\x5b\0\0\0\0\0\0", "it speaks SOCKS4: try socks4a://"),
+        (
+            b"\x00\x5b\0\0\0\0\0\0",
+            "SOCKS4 instead of SOCKS5; use socks4a://",
+        ),
         (b"SSH-2.0-x\r\n", "not SOCKS5 (it begins with 83)"),
-        (b"\x05\x02", "method 2, which wasn't offered"),
+        (b"\x05\x02", "method 2, which ptunnel didn't offer"),
         (b"", "closed the connection before it replied"),
     ];
     for (reply, told) in cases {
@@ -316,6 +319,6 @@ fn options_for_http_proxies_cause_a_warning() {
         .args(&["-H", "X-Tag: 1", "--proxy-auth", "digest"])
         .to("example.org:22")
         .start();
-    program.says(&["--header is of no use"]);
-    program.says(&["--proxy-auth is of no use"]);
+    program.says(&["--header has no effect"]);
+    program.says(&["--proxy-auth has no effect"]);
 }

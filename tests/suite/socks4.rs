@@ -148,24 +148,28 @@ fn a_password_in_the_url_is_refused_and_others_cause_a_warning() {
         .args(&["-U", "joe:hunter2"])
         .to("example.org:22")
         .start();
-    program.says(&["the password in --user is of no use: SOCKS4 has no password"]);
+    program.says(&["the password in --user has no effect: SOCKS4 has no password"]);
 }
 
 #[test]
 fn a_refusal_has_advice() {
     let cases: &[(u8, i32, &str)] = &[
-        (91, 3, "request rejected or failed (SOCKS reply 91): if it"),
+        (
+            91,
+            3,
+            "request rejected or failed (SOCKS reply 91); if the proxy",
+        ),
         (
             92,
             3,
-            "it reaches no identd on this machine (SOCKS reply 92): have one run here",
+            "the proxy can't reach identd on this machine (SOCKS reply 92); run identd",
         ),
         (
             93,
             4,
-            "identd on this machine names another user (SOCKS reply 93): give --user the one",
+            "identd on this machine reports another user (SOCKS reply 93); set --user to the name",
         ),
-        (89, 3, "SOCKS reply 89, of no known meaning"),
+        (89, 3, "unknown SOCKS reply 89"),
     ];
     for (code, exit_code, told) in cases {
         let reply = [0, *code, 0, 0, 0, 0, 0, 0];
@@ -227,7 +231,7 @@ fn socks4_resolves_names_locally_and_uses_only_ipv4() {
         client.expect("hello");
         assert_eq!((first.accepted(), second.accepted()), *accepted);
     }
-    let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or socks5h://";
+    let why = "no IPv4 address, which socks4:// requires; use socks4a:// or socks5h://";
     program.says(&["cannot resolve six.test:22: ", why, "trying the next proxy"]);
     program.says(&["cannot resolve [::1]:22: ", why, "trying the next proxy"]);
 
@@ -294,7 +298,7 @@ fn other_protocols_are_reported() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "sent no valid reply: it speaks HTTP: try http://",
+            "sent an invalid reply: HTTP instead of SOCKS; use http://",
         ),
         (b"SSH-2.0-x\r\n", "not SOCKS4 (it begins with 83)"),
         (b"\x00", "closed the connection before it replied"),
@@ -302,8 +306,11 @@ fn other_protocols_are_reported() {
     ];
     let (nginx, microsocks) = (Nginx::start(), Microsocks::start(None));
     let mut told = vec![
-        (nginx.address(), "it speaks HTTP: try http://"),
-        (microsocks.address(), "it speaks SOCKS5: try socks5h://"),
+        (nginx.address(), "HTTP instead of SOCKS; use http://"),
+        (
+            microsocks.address(),
+            "SOCKS5 instead of SOCKS4; use socks5h://",
+        ),
     ];
     let peers: Vec<Peer> = cases
         .iter()

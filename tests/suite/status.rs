@@ -475,7 +475,7 @@ fn a_proxy_that_failed_is_down_until_it_answers() {
     // A reload contacts no proxy.
     follow("header = 'X-A: b'\nthreads = 2\n");
     program.signal(SIGHUP);
-    program.says(&["only a restart changes threads"]); // the last line of a reload
+    program.says(&["a reload doesn't change threads"]); // the last line of a reload
     is("failing", "down", "True");
     let gate = Gate::on(&proxy.to_string());
     gate.join(&program).check();
@@ -600,9 +600,9 @@ fn clients_of_dynamic_listeners_are_counted() {
     left.reset();
     eventually_is(&program, "ptunnel_clients_left_total", &[], 1.0);
     eventually_is(&program, "ptunnel_clients", &[], 0.0);
-    let way = evaluated(&program, "s['listeners'][0]['way']");
-    let expected = format!("what its clients ask for, through {}", gate.address());
-    assert_eq!(way, expected);
+    let path = evaluated(&program, "s['listeners'][0]['path']");
+    let expected = format!("what its clients request, through {}", gate.address());
+    assert_eq!(path, expected);
 }
 
 /// With the log in JSON, whose fields must not appear in /status.json.
@@ -852,10 +852,10 @@ fn a_reload_updates_the_listeners() {
         "[('a.example:1', True, 1), ('d.example:4', True, 0), ('b.example:2', False, 1), \
          ('c.example:3', False, 1)]",
     );
-    program.says(&["warning: only a restart changes status"]);
+    program.says(&["warning: a reload doesn't change status; restart ptunnel"]);
     assert!(browsed(program.status()).contains("closed; active connections continue"));
     let way = format!("through {} via second.example:3", gate.address());
-    let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
+    let ways = "{l['path'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
     assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
     let label = &["destination=\"c.example:3\""];
     assert_eq!(metric(&program, "ptunnel_clients", label), 1.0);
@@ -1441,14 +1441,14 @@ const NUMBERS: &str = r#"{
     "errors": {"name": 0, "denied": 5, "refused": 15},
     "listeners": [
         {"listen": "127.0.0.1:8993", "kind": "tunnel", "destination": "imap.example.org:993",
-            "way": "", "open": true, "failing": true, "clients": 2, "opened": 10, "failed": 15,
+            "path": "", "open": true, "failing": true, "clients": 2, "opened": 10, "failed": 15,
             "carried": {"upload": 11, "download": 999500},
             "last_error": {"time": 999939.5, "cause": "refused", "text": "refused <b>"}},
         {"listen": "127.0.0.1:1080", "kind": "dynamic", "destination": "*",
-            "way": "", "open": false, "failing": true, "clients": 3, "opened": 12, "failed": 0,
+            "path": "", "open": false, "failing": true, "clients": 3, "opened": 12, "failed": 0,
             "carried": {"upload": 1000, "download": 12345}, "last_error": null},
         {"listen": "127.0.0.1:3128", "kind": "proxy", "destination": "*",
-            "way": "", "open": false, "failing": false, "clients": 0, "opened": 13, "failed": 1,
+            "path": "", "open": false, "failing": false, "clients": 0, "opened": 13, "failed": 1,
             "carried": {"upload": 0, "download": 1}, "last_error": null}
     ],
     "tunnels": [

@@ -330,23 +330,23 @@ fn the_certificate_must_match_the_given_name() {
         (
             "DNS:localhost",
             "127.0.0.1",
-            "is for localhost, not 127.0.0.1",
+            "is for localhost, not for 127.0.0.1",
         ),
         ("IP:127.0.0.1", "127.0.0.1", ""),
         (
             "IP:127.0.0.1",
             "localhost",
-            "is for 127.0.0.1, not localhost",
+            "is for 127.0.0.1, not for localhost",
         ),
         (
             "DNS:a.test,DNS:b.test,IP:::1,DNS:c.test,DNS:d.test",
             "localhost",
-            "is for a.test, b.test, ::1 and 2 more, not localhost",
+            "is for a.test, b.test, ::1 and 2 more, not for localhost",
         ),
         (
             "",
             "localhost",
-            "is for no host (its subjectAltName names none), not localhost",
+            "is for no host (no name in its subjectAltName), not for localhost",
         ),
     ];
     for (index, (names, host, complaint)) in cases.iter().enumerate() {
@@ -360,7 +360,7 @@ fn the_certificate_must_match_the_given_name() {
             client.send("hello");
             client.expect("hello");
         } else {
-            assert_said(&refused(program), &["no TLS with proxy", complaint]);
+            assert_said(&refused(program), &["TLS handshake with proxy", complaint]);
         }
     }
 }
@@ -372,15 +372,15 @@ fn a_certificate_that_can_not_be_verified_is_refused_with_the_reason() {
     let cases: &[(Identity, &str)] = &[
         (
             authority.issue_expired("old", RIGHT),
-            "its certificate has expired, 1 days ago",
+            "the certificate expired 1 days ago",
         ),
         (
             authority.self_signed("self", "/CN=x", RIGHT),
-            "its certificate is self-signed",
+            "the certificate is self-signed",
         ),
         (
             other.issue("other", RIGHT),
-            "from a CA that isn't known here, 'Authority of the test': --proxy-cacert",
+            "from an unknown CA, 'Authority of the test'; trust the CA with --proxy-cacert",
         ),
     ];
     for (identity, complaint) in cases {
@@ -389,7 +389,7 @@ fn a_certificate_that_can_not_be_verified_is_refused_with_the_reason() {
         assert_said(
             &said,
             &[
-                "no TLS with proxy",
+                "TLS handshake with proxy",
                 &stunnel.address().to_string(),
                 complaint,
             ],
@@ -436,7 +436,7 @@ fn an_insecure_connection_warns_each_time() {
             let told = program.stderr();
             let warnings = told.lines().filter(|line| {
                 line.starts_with("warning: proxy 127.0.0.1:")
-                    && line.contains("without knowing to whom (--proxy-insecure): its certificate")
+                    && line.contains("certificate not verified (--proxy-insecure), and it is not")
             });
             warnings.count() == times
         });
@@ -445,8 +445,8 @@ fn an_insecure_connection_warns_each_time() {
     let told = program.stderr();
     let first = told.lines().next().unwrap_or_default();
     let faults =
-        "(--proxy-insecure): its certificate is self-signed: if it is the right one, give \
-                  it as --proxy-cacert; its certificate is for other.test, not 127.0.0.1";
+        "not valid: the certificate is self-signed; if it is the right one, trust it with \
+                  --proxy-cacert; the certificate is for other.test, not for 127.0.0.1";
     assert!(first.ends_with(faults), "{}", first);
     let right = Stunnel::start(&authority.issue("right", RIGHT), peer.address());
     let program = through(right.address(), &authority)
@@ -456,7 +456,7 @@ fn an_insecure_connection_warns_each_time() {
     let mut client = program.connect();
     client.send("hello");
     client.expect("hello");
-    program.says(&["--proxy-insecure", "its certificate would do"]);
+    program.says(&["--proxy-insecure", "although it is valid"]);
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn a_requested_client_certificate_is_sent_or_reported() {
     let said = refused(through(stunnel.address(), &authority));
     assert_said(
         &said,
-        &["it asks for a certificate of ours: give --proxy-cert"],
+        &["the proxy requires a client certificate; set --proxy-cert"],
     );
     let words = &[
         "--proxy-cert",
@@ -506,7 +506,10 @@ fn a_requested_client_certificate_is_sent_or_reported() {
         &wrong.key,
     ];
     let said = refused(through(stunnel.address(), &authority).args(words));
-    assert_said(&said, &["it doesn't take our certificate: unknown ca"]);
+    assert_said(
+        &said,
+        &["rejected the client certificate: unknown ca; check --proxy-cert"],
+    );
 }
 
 #[test]
@@ -520,7 +523,7 @@ fn older_tls_than_1_2_is_refused_and_1_2_is_not() {
     };
     let old = only("TLSv1.1");
     let said = refused(through(old.address(), &authority));
-    assert_said(&said, &["no version of TLS from 1.2 on"]);
+    assert_said(&said, &["no common version of TLS"]);
     let new = only("TLSv1.2");
     let program = through(new.address(), &authority)
         .to("example.org:22")
@@ -546,19 +549,25 @@ fn a_proxy_without_tls_is_recognized() {
         connection.drain();
     });
     let said = refused(through(plain.address(), &authority));
-    assert_said(&said, &["it doesn't speak TLS: try http://"]);
+    assert_said(
+        &said,
+        &["the proxy doesn't speak TLS on this port; use http://"],
+    );
     let closing = Peer::start(|mut connection| {
         connection.receive(5);
     });
     let said = refused(through(closing.address(), &authority));
-    assert_said(&said, &["no TLS with proxy"]);
+    assert_said(&said, &["TLS handshake with proxy"]);
     // And the other way round.
     let alerting = Peer::start(|mut connection| {
         let _ = connection.try_send([21, 3, 1, 0, 2, 2, 40]);
         connection.drain();
     });
     let said = refused(Ptunnel::through(alerting.address()));
-    assert_said(&said, &["sent no valid reply: it speaks TLS: try https://"]);
+    assert_said(
+        &said,
+        &["sent an invalid reply: TLS instead of HTTP; use https://"],
+    );
 }
 
 #[test]
@@ -586,7 +595,7 @@ fn the_next_proxy_is_tried_and_a_reached_one_is_not_bypassed() {
         .to("example.org:22")
         .start();
     both_ways_small(&mut program.connect());
-    program.says(&["its certificate is for x", "trying the next proxy"]);
+    program.says(&["the certificate is for x", "trying the next proxy"]);
 
     let origin = Peer::echoing();
     let destination = origin.address().to_string();
@@ -619,28 +628,28 @@ fn unusable_files_end_with_exit_code_2() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["--proxy-cacert", &rubbish],
-            "it holds no certificate in PEM form",
+            "the file has no certificate in PEM format",
         ),
         (&["--proxy-cacert", "/no/file"], "No such file"),
         (
             &["--proxy-cert", &rubbish],
-            "it holds no certificate in PEM form",
+            "the file has no certificate in PEM format",
         ),
         (
             &["--proxy-cert", cert],
-            "it holds no private key in PEM form",
+            "the file has no private key in PEM format",
         ),
         (
             &["--proxy-cert", cert, "--proxy-key", &rubbish],
-            "it holds no private key in PEM form",
+            "the file has no private key in PEM format",
         ),
         (
             &["--proxy-cert", cert, "--proxy-key", &other.key],
-            "it isn't the key of the certificate",
+            "the key doesn't match the certificate",
         ),
         (
             &["--proxy-cert", cert, "--proxy-key", &encrypted],
-            "it is encrypted",
+            "the key is encrypted",
         ),
     ];
     for (words, told) in cases {
@@ -664,7 +673,7 @@ fn a_key_that_others_can_read_causes_a_warning() {
         .args(&["--proxy-cert", &ours.certificate, "--proxy-key", &key])
         .to("example.org:22")
         .start();
-    program.says(&["warning", "others can read the key", &key]);
+    program.says(&["warning", "other users can read the key", &key]);
 }
 
 /// An HTTP/2 frame with empty settings, with which servers begin.
@@ -677,7 +686,7 @@ fn a_proxy_that_speaks_only_http2_is_recognized() {
     let identity = authority.issue("proxy", RIGHT);
     let strict = Reverser::start_with(&identity, &["-alpn", "h2"]);
     let said = refused(through(strict.address(), &authority));
-    assert_said(&said, &["no TLS with proxy", "HTTP/2 alone"]);
+    assert_said(&said, &["TLS handshake with proxy", "only HTTP/2"]);
     // A server that ignores ALPN, and one without TLS.
     let plain = Peer::start(|mut connection| {
         let _ = connection.try_send(SETTINGS);
@@ -689,7 +698,7 @@ fn a_proxy_that_speaks_only_http2_is_recognized() {
         Ptunnel::through(plain.address()),
     ] {
         let said = refused(program);
-        assert_said(&said, &["sent no valid reply: it speaks HTTP/2"]);
+        assert_said(&said, &["sent an invalid reply: HTTP/2, and"]);
     }
 }
 
@@ -700,5 +709,5 @@ fn a_proxy_that_also_speaks_http2_gets_http1() {
     let both = Reverser::start_with(&identity, &["-alpn", "h2,http/1.1"]);
     // It reverses the lines of the request, which is no valid reply, but TLS works.
     let said = refused(through(both.address(), &authority));
-    assert_said(&said, &["sent no valid reply: not HTTP/1"]);
+    assert_said(&said, &["sent an invalid reply: not HTTP/1"]);
 }

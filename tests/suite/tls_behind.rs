@@ -210,25 +210,28 @@ fn an_unverified_certificate_is_refused_with_the_reason() {
     let cases: &[(Identity, &str)] = &[
         (
             authority.issue_expired("old", RIGHT),
-            "its certificate has expired, 1 days ago",
+            "the certificate expired 1 days ago",
         ),
         (
             authority.issue("elsewhere", "DNS:other.test"),
-            "its certificate is for other.test, not 127.0.0.1",
+            "the certificate is for other.test, not for 127.0.0.1",
         ),
         (
             authority.self_signed("self", "/CN=x", RIGHT),
-            "its certificate is self-signed: if it is the right one, give it as --cacert",
+            "the certificate is self-signed; if it is the right one, trust it with --cacert",
         ),
         (
             other.issue("other", RIGHT),
-            "from a CA that isn't known here, 'Authority of the test': --cacert makes one known",
+            "the certificate is from an unknown CA, 'Authority of the test'; trust the CA with --cacert",
         ),
     ];
     for (identity, reason) in cases {
         let stunnel = Stunnel::start(identity, origin.address());
-        let reason = format!("no TLS with {}: {}", stunnel.address(), reason);
-        let reason = reason.replace(": from", ": its certificate is from");
+        let reason = format!(
+            "TLS handshake with {} failed: {}",
+            stunnel.address(),
+            reason
+        );
         let program = || through(squid.address(), &authority);
         refused(program(), stunnel.address(), &reason);
         let direct = program().args(&["--no-proxy", "*"]);
@@ -247,7 +250,7 @@ fn a_name_is_verified_as_a_name() {
         .to(format!("tls://localhost:{}", stunnel.address().port()))
         .start();
     says_hello(&mut program.connect());
-    let reason = "its certificate is for localhost, not 127.0.0.1";
+    let reason = "the certificate is for localhost, not for 127.0.0.1";
     let program = through(squid.address(), &authority);
     refused(program, stunnel.address(), reason);
 }
@@ -261,7 +264,7 @@ fn faults() -> Vec<(Peer, &'static str)> {
                 connection.send("* OK IMAP4rev1\r\n");
                 connection.drain();
             }),
-            "it doesn't speak TLS: try it without tls://",
+            "the destination doesn't speak TLS on this port; remove tls://",
         ),
         (
             Peer::start(move |mut connection| {
@@ -269,14 +272,14 @@ fn faults() -> Vec<(Peer, &'static str)> {
                 connection.finish_sending();
                 connection.drain();
             }),
-            "it ended the connection within the handshake: does it speak TLS?",
+            "the destination closed the connection; if it doesn't speak TLS on this port, ",
         ),
         (
             Peer::start(move |mut connection| {
                 connection.receive(hello);
                 connection.reset();
             }),
-            "no TLS with",
+            "TLS handshake with",
         ),
         (
             Peer::start(|mut connection| connection.drain()),
@@ -344,7 +347,7 @@ fn bytes_after_the_proxys_reply_are_part_of_the_handshake() {
     finished.expect_code(1);
     assert_said(
         &finished.stderr,
-        &["no TLS with mail.example:993: it doesn't speak TLS"],
+        &["TLS handshake with mail.example:993 failed: the destination doesn't speak TLS"],
     );
 }
 
@@ -396,7 +399,7 @@ fn a_requested_client_certificate_is_sent_or_reported() {
         finished.expect_code(1);
         assert_said(
             &finished.stderr,
-            &["it asks for a certificate of ours: give --cert\n"],
+            &["the destination requires a client certificate; set --cert\n"],
         );
     }
 }
@@ -412,7 +415,7 @@ fn an_insecure_connection_warns_each_time() {
         .to(tls(stunnel.address()))
         .start();
     let warning = format!(
-        "warning: {}: connected without knowing to whom (--insecure): its certificate",
+        "warning: {}: certificate not verified (--insecure), and it is not valid: the certificate",
         stunnel.address()
     );
     for times in 1..4 {

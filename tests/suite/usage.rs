@@ -253,7 +253,7 @@ fn lists_of_destinations() {
         by_variable.expect_code(0);
         let text = by_variable.text();
         let warning = text.lines().next().unwrap();
-        let begin = "warning: no_proxy of the environment: passing over '";
+        let begin = "warning: environment variable no_proxy: skipping '";
         for part in &[begin, &format!("'{}'", entry), "example.org"] {
             assert!(warning.contains(part), "{:?} isn't in: {}", part, warning);
         }
@@ -266,20 +266,20 @@ fn lists_of_destinations() {
 
 #[test]
 fn users_and_passwords() {
-    assert_refused(&with(&["-U", ":secret"]), "user name", "joe");
-    assert_refused(&with(&["-U", ""]), "user name", "joe");
-    assert_refused(&with(&["-U", "j\u{7}oe:x"]), "user name", "joe");
+    assert_refused(&with(&["-U", ":secret"]), "username", "joe");
+    assert_refused(&with(&["-U", ""]), "username", "joe");
+    assert_refused(&with(&["-U", "j\u{7}oe:x"]), "username", "joe");
     let control = with(&["-U", "joe", "-P", "a\nb"]);
     assert_refused(&control, "control character", "joe");
     assert!(!control.stderr.contains("a\\nb"), "{}", control.stderr);
     assert_refused(
         &with(&["--serve-proxy", "127.0.0.1:0", "--serve-user", ":x"]),
-        "user name",
+        "username",
         "joe",
     );
     assert_refused(
         &with(&["-D", "0", "--dynamic-user", ":x"]),
-        "user name",
+        "username",
         "joe",
     );
     let folder = TempDir::new();
@@ -434,21 +434,21 @@ fn the_message_names_the_fault() {
         ),
         (
             &["--listen", "127.0.0.1:9000", "1:a.example:2"],
-            "'127.0.0.1:9000': the port is part of each tunnel, write the address alone",
+            "'127.0.0.1:9000': write only the address; the port is part of each tunnel",
         ),
         (
             &["-p", "http:/host:3128", "1:a.example:2"],
-            "'http:/host:3128': '//' is missing behind its scheme",
+            "'http:/host:3128': '//' is missing after the scheme",
         ),
         (
             &["-U", "", "1:a.example:2"],
-            "--user: the user name is empty; e.g. joe",
+            "--user: the username is empty; e.g. joe",
         ),
         (
             &["-U", ":x", "1:a.example:2"],
-            "--user: the user name before ':' is empty; e.g. joe:secret",
+            "--user: the username before ':' is empty; e.g. joe:secret",
         ),
-        (&["--test"], "--test needs a destination: add a tunnel"),
+        (&["--test"], "--test needs a destination; add a tunnel"),
         (
             &["--demo", "8993:a.example:2"],
             "--demo brings its own tunnel and proxy",

@@ -213,7 +213,11 @@ fn is_never_an_open_proxy_by_default() {
     for args in &everywhere {
         let finished = Ptunnel::new().args(args).run();
         finished.expect_code(2);
-        assert!(finished.stderr.contains("everybody"), "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains("an open proxy"),
+            "{}",
+            finished.stderr
+        );
     }
     for address in &["0", "localhost:0", "127.0.0.1:0", "[::1]:0"] {
         let program = Ptunnel::new().serving_on(address).start();

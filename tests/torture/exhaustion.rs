@@ -329,7 +329,7 @@ fn a_lack_of_ports_does_not_bypass_a_proxy() {
         late.expect_nothing();
         program.says(&[
             "Cannot assign requested address",
-            "this machine has no port left",
+            "this machine has no local port left",
         ]);
         assert!(choice.origin.try_accept().is_none());
         all.iter_mut().for_each(Ends::check);
@@ -342,7 +342,10 @@ fn a_lack_of_ports_does_not_count_against_a_proxy() {
     let (program, mut all) = choice.start_without_ports();
     let connect = || choice.namespace.run(|| program.connect_to(1));
     let _second = (connect(), choice.proxies[1].grant());
-    program.says(&["this machine has no port left", "trying the next proxy"]);
+    program.says(&[
+        "this machine has no local port left",
+        "trying the next proxy",
+    ]);
     // Closed by the client, so that the port doesn't stay in TIME_WAIT.
     let Ends { client, mut server } = all.remove(0);
     client.reset();
@@ -361,7 +364,7 @@ fn a_machine_without_ipv6_is_not_out_of_ports() {
     let client = choice.namespace.run(|| program.connect());
     let server = choice.origin.accept();
     Ends { client, server }.check();
-    program.says(&["no IPv6 address to reach it from; connecting to"]);
+    program.says(&["no IPv6 address to connect from; connecting to"]);
 }
 
 #[test]

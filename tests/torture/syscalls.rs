@@ -334,17 +334,17 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
                 );
                 let fault = Fault::new(*call, *error).after(*skip).on_all().at_most(1);
                 fs::write(&file, text(std::slice::from_ref(kind))).expect("the file");
-                let told = program.stderr().matches("not reloaded").count();
+                let told = program.stderr().matches("reload failed").count();
                 faults.set(&[fault]);
                 program.signal(sys::SIGHUP);
                 eventually("it says why not", || {
-                    program.stderr().matches("not reloaded").count() > told
+                    program.stderr().matches("reload failed").count() > told
                 });
                 assert_eq!(faults.hits(1), [1]);
                 faults.clear();
                 let stderr = program.stderr();
                 let mut lines = stderr.lines().rev();
-                let line = lines.find(|line| line.contains("not reloaded"));
+                let line = lines.find(|line| line.contains("reload failed"));
                 let line = line.expect("waited for");
                 let name = if is_path {
                     path.clone()

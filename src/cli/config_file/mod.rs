@@ -67,7 +67,7 @@ impl ConfigFile {
         let holds_password = self.values.iter().find_map(SecretArgument::of).is_some();
         let remedy = self.remedy.as_ref().filter(|_| holds_password)?;
         Some(format!(
-            "others can read the password in {}: {}, or keep it in a --password-file",
+            "other users can read the password in {}; run {}, or move it to a --password-file",
             Escaped(self.path.as_bytes()),
             remedy
         ))
@@ -144,7 +144,7 @@ fn unknown(key: &str) -> String {
     alike.sort_unstable();
     let hint = match alike.first() {
         Some(name) => format!("did you mean '{}'?", name),
-        None => "options have their long names here, and tunnels are in 'tunnels'".to_string(),
+        None => "keys are the long names of options, and 'tunnels'".to_string(),
     };
     format!("no option '{}': {}", Escaped(key.as_bytes()), hint)
 }

@@ -25,7 +25,7 @@ pub(super) fn check(text: &str) -> Result<(), (usize, String)> {
             }
         }
         let what = match (open > MAX_LEVELS, dots > MAX_LEVELS) {
-            (true, _) => "brackets within each other",
+            (true, _) => "nested brackets",
             (_, true) => "dots in a name",
             _ => continue,
         };

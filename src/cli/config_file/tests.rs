@@ -159,10 +159,10 @@ fn unknown_names_are_reported_with_a_similar_one() {
         (
             "\"a\\u001bb\" = 1",
             1,
-            "no option 'a\\x1bb': options have their long names here",
+            "no option 'a\\x1bb': keys are the long names of options",
         ),
-        ("[server]", 1, "no option 'server': options have"),
-        ("\"proxy=x\" = 1", 1, "no option 'proxy=x': options have"),
+        ("[server]", 1, "no option 'server': keys are"),
+        ("\"proxy=x\" = 1", 1, "no option 'proxy=x': keys are"),
     ] {
         let (found_line, complaint) = complaint(text);
         assert_eq!(found_line, *line, "{}", complaint);

@@ -15,7 +15,7 @@ fn a_dynamic_listener_can_require_a_user() {
     assert!(ports("-p p:1 1:a:1").is_empty());
     assert_eq!(ports("-p p:1 -D 1080 --dynamic [::1]:1081"), [1080, 1081]);
     assert_eq!(ports("-p p:1 -D *:1 --allow-from 10.0.0.0/8"), [1]);
-    assert!(complaint("-p p:1 -D *:1").contains("-D *:1 would be a proxy for everybody"));
+    assert!(complaint("-p p:1 -D *:1").contains("-D *:1 would be an open proxy"));
     assert!(complaint("-p p:1 -D 1 -l 0.0.0.0").contains("-D 0.0.0.0:1 would be"));
     assert!(complaint("-p p:1 -D x").contains("'x'"));
     let elsewhere = config("-p p:1 -D /run/s -D fd:s -l 0.0.0.0").dynamic;
@@ -55,7 +55,7 @@ fn an_address_can_be_listened_on_once() {
         ),
         (
             "1:a:1 -D localhost:1",
-            "127.0.0.1:1 for a:1 and localhost:1 for -D can't be had together",
+            "127.0.0.1:1 for a:1 conflicts with localhost:1 for -D",
         ),
         (
             "-D 1 --serve-proxy 1",
@@ -63,7 +63,7 @@ fn an_address_can_be_listened_on_once() {
         ),
         (
             "*:1:a:1 [::1]:1:b:2",
-            "*:1 for a:1 and [::1]:1 for b:2 can't",
+            "*:1 for a:1 conflicts with [::1]:1 for b:2",
         ),
         (
             "-D 1 --status 1",
@@ -71,7 +71,7 @@ fn an_address_can_be_listened_on_once() {
         ),
         (
             "--listen * 1:a:1 --status 1",
-            "*:1 for a:1 and 127.0.0.1:1 for --status can't be had together",
+            "*:1 for a:1 conflicts with 127.0.0.1:1 for --status",
         ),
         ("/s:a:1 -D /s", "/s is given twice: for a:1 and for -D"),
         (
@@ -90,12 +90,12 @@ fn an_address_can_be_listened_on_once() {
 #[test]
 fn a_tunnel_for_other_hosts_causes_a_warning_without_allow_from() {
     let message = |line: &str| warned(line).1;
-    let one = "every host that can reach this one can use *:1: bind to 127.0.0.1, or restrict \
-               clients with --allow-from CIDR";
+    let one = "every host that can reach this machine can use *:1; bind to 127.0.0.1, or restrict \
+               the clients with --allow-from CIDR";
     assert_eq!(message("-p p:1 *:1:a:1 2:a:1"), [one]);
     let several = message("-p p:1 1:a:1 [::1]:2:a:1 3:a:1 -l 0.0.0.0");
     assert!(
-        several[0].contains("0.0.0.0:1, 0.0.0.0:3:"),
+        several[0].contains("0.0.0.0:1, 0.0.0.0:3;"),
         "{}",
         several[0]
     );

@@ -14,13 +14,13 @@ fn a_password_without_a_user_and_addresses_without_a_port_cause_a_warning() {
         warnings.last().cloned().unwrap_or_default()
     };
     for password in &["-P x", &from_file] {
-        let useless = |rest: &str| last(&format!("{} {}", rest, password)).contains("of no use");
+        let useless = |rest: &str| last(&format!("{} {}", rest, password)).contains("no effect");
         assert!(useless("-p p:1 1:a:1") && useless("1:a:1 --no-proxy *"));
         assert!(useless("-p p:1 --via joe:x@q:2 1:a:1"));
         assert!(!useless("-p p:1 -U joe 1:a:1") && !useless("-p joe@p:1 1:a:1"));
         let message = last(&format!("-p p:1 1:a:1 {}", password));
         assert!(
-            message.ends_with("no proxy has a user: give -U USER"),
+            message.ends_with("no proxy has a username; add -U USER"),
             "{}",
             message
         );
@@ -28,7 +28,7 @@ fn a_password_without_a_user_and_addresses_without_a_port_cause_a_warning() {
     std::fs::remove_file(&file).unwrap();
     let useless = |line: &str| {
         let message = last(&format!("-p p:1 --allow-from ::1 {}", line));
-        message == "--allow-from is of no use: no client has an address"
+        message == "--allow-from has no effect: clients of Unix sockets have no address"
     };
     assert!(useless("-W a:1") && useless("/s:a:1 -D /t"));
     for line in &["/s:a:1 1:a:1", "-D 1", "fd:s:a:1", "/s:a:1 --serve-proxy 1"] {
@@ -52,11 +52,11 @@ fn socks4_gets_only_the_user() {
     assert_eq!(user("-p socks4a://q -U joe 1:a:1"), joe);
     assert!(complaint("-p socks4://joe:x@q 1:a:1").contains("SOCKS4 has no password"));
     for (words, message) in &[
-        ("-p socks4://joe@q -P x 1:a:1", "--password is of no use: "),
-        ("-p socks4://q -P x 1:a:1", "--password is of no use: "),
+        ("-p socks4://joe@q -P x 1:a:1", "--password has no effect: "),
+        ("-p socks4://q -P x 1:a:1", "--password has no effect: "),
         (
             "-p socks4://q -U joe:x 1:a:1",
-            "the password in --user is of no use: ",
+            "the password in --user has no effect: ",
         ),
     ] {
         let (_, warnings) = warned(words);
@@ -152,8 +152,8 @@ fn a_password_on_the_command_line_causes_a_warning() {
 
 #[test]
 fn an_open_proxy_needs_a_user_or_a_list() {
-    assert!(complaint("--serve-proxy *:3128").contains("for everybody"));
-    assert!(complaint("--serve-proxy 3128 -l 0.0.0.0").contains("for everybody"));
+    assert!(complaint("--serve-proxy *:3128").contains("an open proxy"));
+    assert!(complaint("--serve-proxy 3128 -l 0.0.0.0").contains("an open proxy"));
     assert!(complaint("--serve-proxy *:1").contains("--allow-from"));
     config("--serve-proxy *:1 --allow-from 10.0.0.0/8");
     assert!(complaint("--serve-proxy localhost").contains("'localhost'"));

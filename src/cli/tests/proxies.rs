@@ -78,7 +78,7 @@ fn proxies_behind_the_proxy_keep_their_order() {
     for fallback in &["", "--direct-fallback"] {
         let complaint = complaint(&format!("--via q:2 1:a:1 {}", fallback));
         assert!(
-            complaint.contains("--via names only further proxies"),
+            complaint.contains("--via adds only further proxies"),
             "{}",
             complaint
         );
@@ -90,7 +90,7 @@ fn options_for_http_proxies_without_one_cause_a_warning() {
     for option in &["-H A:_b", "--proxy-auth digest"] {
         let (_, warnings) = warned(&format!("-p socks5h://q {} 1:a:1", option));
         assert!(
-            warnings.len() == 1 && warnings[0].contains("no proxy is given that speaks HTTP"),
+            warnings.len() == 1 && warnings[0].contains("no HTTP proxy is given"),
             "{:?}",
             warnings
         );

@@ -5,7 +5,7 @@ use crate::config::ParseError;
 
 /// The error for `https://` and `tls://`.
 pub(in crate::config) const MISSING: &str =
-    "this ptunnel was built without TLS (the cargo feature tls)";
+    "ptunnel was built without TLS; rebuild it with the cargo feature tls";
 
 /// Returns an error in a build without TLS.
 pub(in crate::config) fn available() -> Result<(), String> {

@@ -122,7 +122,7 @@ impl TlsOptions {
             (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files, messages)?,
             (None, Some(key)) => {
                 return Err(ParseError::new(format!(
-                    "{} '{}' is of no use without {} FILE",
+                    "{} '{}' requires {} FILE",
                     messages.key,
                     Escaped(key.as_bytes()),
                     messages.cert
@@ -205,7 +205,7 @@ fn identify(
         .and_then(|()| builder.check_private_key());
     fits.map_err(|_| {
         let cert = Escaped(cert.as_bytes());
-        let why = format!("it isn't the key of the certificate in '{}'", cert);
+        let why = format!("the key doesn't match the certificate in '{}'", cert);
         complaint(TlsFile::Key, messages.key, key, why)
     })
 }
@@ -226,7 +226,7 @@ impl Files {
         let pem = self.read(path)?;
         match X509::stack_from_pem(&pem) {
             Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-            _ => Err("it holds no certificate in PEM form".into()),
+            _ => Err("the file has no certificate in PEM format".into()),
         }
     }
 
@@ -240,9 +240,9 @@ impl Files {
         });
         key.map_err(|_| {
             if encrypted {
-                "it is encrypted: write it without its passphrase, with openssl pkey".into()
+                "the key is encrypted; remove its passphrase with openssl pkey".into()
             } else {
-                "it holds no private key in PEM form".into()
+                "the file has no private key in PEM format".into()
             }
         })
     }

@@ -1,9 +1,11 @@
-//! Names of options in errors about TLS.
+//! Names of options and peers in errors about TLS.
 
 use super::TlsPeer;
 
-/// The options that an error about TLS can name.
+/// The peer and the options that an error about TLS can name.
 pub(crate) struct TlsMessages {
+    /// The peer, as the subject of a sentence.
+    pub(crate) name: &'static str,
     /// Option: the CAs to trust.
     pub(crate) cacert: &'static str,
     /// Option: the client certificate.
@@ -21,18 +23,20 @@ impl TlsPeer {
     pub(crate) fn messages(self) -> &'static TlsMessages {
         match self {
             TlsPeer::Proxy => &TlsMessages {
+                name: "the proxy",
                 cacert: "--proxy-cacert",
                 cert: "--proxy-cert",
                 key: "--proxy-key",
                 insecure: "--proxy-insecure",
-                otherwise: "try http://",
+                otherwise: "use http://",
             },
             TlsPeer::Destination => &TlsMessages {
+                name: "the destination",
                 cacert: "--cacert",
                 cert: "--cert",
                 key: "--key",
                 insecure: "--insecure",
-                otherwise: "try it without tls://",
+                otherwise: "remove tls://",
             },
         }
     }

@@ -292,7 +292,7 @@ fn a_held_end_lingers_if_the_upstream_does_not_end() {
         relay.poll()
     });
     let cut = drive(relaying).unwrap_err();
-    assert_eq!(cut.to_string(), "nothing moved for 0.5s");
+    assert_eq!(cut.to_string(), "no data for 0.5s");
     assert!(!to_upstream.borrow().ended);
 }
 

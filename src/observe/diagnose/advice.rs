@@ -30,58 +30,59 @@ impl Advice {
         let text = match (step, error.cause()) {
             (_, Cause::Exhaustion) => return None,
             (TestStep::FirstByte, _) => {
-                "is the port right, and is anything there? Some proxies grant a tunnel before they \
-                 have connected, and end it when they can't"
+                "check the port, and that a server listens there; some proxies grant a tunnel \
+                 before they connect, and end it if they can't"
             }
             (_, Cause::Name) => {
-                "is it spelt right? `getent ahosts NAME` asks the same resolver; an address needs \
-                 none"
+                "check the spelling; `getent ahosts NAME` asks the same resolver; an address needs \
+                 no resolver"
             }
             (TestStep::Name, _) => {
-                "no name server answers: is the network up, and /etc/resolv.conf right? an address \
-                 needs none"
+                "check the network and /etc/resolv.conf, as no name server replies; an address \
+                 needs no resolver"
             }
             (_, Cause::Connection) => {
-                "is the port right? refused is: nothing listens there; unreachable is: this \
-                 machine has no way there, is a VPN or a route missing?"
+                "if refused, check the port: no program listens there; if unreachable, check the \
+                 VPN and the routes of this machine"
             }
             (_, Cause::ConnectTimeout) => {
-                "nobody answers: is the address right, or does a firewall drop it? -4 and -6 keep \
-                 to one family"
+                "check the address, and whether a firewall drops the packets; -4 and -6 select one \
+                 address family"
             }
             (_, Cause::Tls) => return Advice::without_tls(error, before),
-            (TestStep::Socks5, Cause::HandshakeTimeout) | (TestStep::Socks4, Cause::HandshakeTimeout) => {
-                "it takes the connection and says nothing: is it a SOCKS proxy of this version, in \
-                 the clear? --handshake-timeout gives it more time"
+            (TestStep::Socks5, Cause::HandshakeTimeout)
+            | (TestStep::Socks4, Cause::HandshakeTimeout) => {
+                "check that a SOCKS proxy of this version, without TLS, listens on this port: it \
+                 accepts connections and sends nothing; --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) if error.is_of_destinations_tls() => {
-                "it takes the connection and says nothing: does TLS begin there at once? where \
-                 STARTTLS is said first, tls:// is no use. --handshake-timeout gives it more time"
+                "check that TLS starts at once on this port, which sends nothing: tls:// doesn't \
+                 support STARTTLS; --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) => {
-                "it takes the connection and says nothing: is it an HTTP proxy, and is https:// \
-                 right for it, or wrong? --handshake-timeout gives it more time"
+                "check that an HTTP proxy listens on this port: it accepts connections and sends \
+                 nothing; check that https:// or http:// is right; --handshake-timeout gives it \
+                 more time"
             }
             (_, Cause::Lost) if is_secure => {
-                "it may want a certificate of ours, or another one (--proxy-cert), or not serve \
-                 this machine: its log says why"
+                "see the proxy's log: it may require a client certificate, or another one \
+                 (--proxy-cert), or not serve this machine"
             }
             (TestStep::Connect, Cause::Lost) => {
-                "it may want TLS (https://), or not serve this machine: its log says why"
+                "see the proxy's log: it may require TLS (https://), or not serve this machine"
             }
-            (_, Cause::Lost) => "it may not serve this machine: its log says why",
+            (_, Cause::Lost) => "see the proxy's log: it may not serve this machine",
             (TestStep::Socks5, Cause::Malformed) | (TestStep::Socks4, Cause::Malformed) => {
-                "whatever is there, it is no SOCKS proxy as it was spoken to: is the port right?"
+                "check the port: no SOCKS proxy of this version replies there"
             }
             (_, Cause::Malformed) => {
-                "whatever is there, it is no HTTP proxy as it was spoken to: is the port right, \
-                 and https:// or http://?"
+                "check the port, and that https:// or http:// is right: no HTTP proxy replies there"
             }
             (_, Cause::Credentials) => return Advice::on_credentials(error),
             (_, Cause::Refused) => return Advice::on_refusal(is_secure, error),
             (_, Cause::Undecided) => {
-                "a browser would connect directly here, ptunnel doesn't go round the proxy unasked: the \
-                 file's author can fix it"
+                "ask the author of the PAC file to fix it; a browser would connect directly, but \
+                 ptunnel doesn't bypass the proxy unless configured to"
             }
             (_, Cause::Rejection) | (_, Cause::RelayError) | (_, Cause::Other) => return None,
         };
@@ -108,16 +109,17 @@ impl Advice {
         error.refusal()?.hint()?;
         Some(Advice::Text(match error.credentials_option()? {
             CredentialsOption::Via => {
-                "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U \
-                 doesn't; more attempts with a wrong password may lock the account"
+                "set the username with --via http://USER@HOST:PORT or --proxy-netrc FILE, not with \
+                 -U; more attempts with a wrong password may lock the account"
             }
             CredentialsOption::Netrc => {
-                "--proxy-netrc FILE says who we are to it, -U doesn't; more attempts with a wrong \
+                "set the username with --proxy-netrc FILE, not with -U; more attempts with a wrong \
                  password may lock the account"
             }
             CredentialsOption::User => {
-                "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
-                 domain; more attempts with a wrong password may lock the account"
+                "set the username with -U USER, in a Windows domain -U 'DOMAIN\\user', and the \
+                 password with --password-file FILE; more attempts with a wrong password may lock \
+                 the account"
             }
         }))
     }
@@ -129,30 +131,27 @@ impl Advice {
         }
         let text = match refusal.status() {
             _ if matches!(refusal, Refusal::Socks(SocksRefusal::Reply4 { .. })) => {
-                "SOCKS4 doesn't tell why: do the proxy's rules forbid it, or can't the proxy get \
-                 there?"
+                "see the proxy's log: its rules may forbid the destination, or it can't reach it; \
+                 SOCKS4 reports no reason"
             }
-            403 => {
-                "the proxy's rules forbid it: ask who runs it to allow CONNECT to this host and \
-                 port"
-            }
+            403 => "ask the proxy's operator to allow CONNECT to this host and port",
             502..=504 => {
-                "it is the proxy that can't get there: is the destination's name known, and its \
-                 port open, where the proxy stands?"
+                "check the destination's name and port from the proxy's network; the proxy can't \
+                 reach it"
             }
             300..=399 | 511 => {
-                "it may be this network's login page: open it in a browser on this machine; or a \
-                 web server: is the port the proxy's?"
+                "open the address in a browser on this machine, if it is the network's login page; \
+                 or check the port, if it is a web server"
             }
             400 if is_secure => {
-                "it may want a certificate of ours, or another one (--proxy-cert), or be a web \
-                 server: its log says why"
+                "see the proxy's log: it may require a client certificate, or another one \
+                 (--proxy-cert), or be a web server"
             }
             400 | 404 | 405 | 501 => {
-                "it may be a web server, or a proxy that doesn't serve CONNECT: is the port the \
-                 proxy's?"
+                "check the port: it may be that of a web server, or of a proxy that doesn't \
+                 support CONNECT"
             }
-            _ => "ask who runs the proxy what it means by that",
+            _ => "ask the proxy's operator what this status means",
         };
         Some(Advice::Text(text))
     }
@@ -172,6 +171,6 @@ impl fmt::Display for Advice {
         if let Host::Name(name) = &address.host {
             write!(f, " -servername {}", name)?;
         }
-        f.write_str("` shows the certificates that it presents")
+        f.write_str("` to see the certificates that it presents")
     }
 }

@@ -118,11 +118,14 @@ pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
 fn shown(greeting: Option<Greeting>, destination: &Destination) -> Result<String, Error> {
     let Greeting { bytes, is_early } = match greeting {
         Some(greeting) => greeting,
-        None => return Ok("none: connected, and the server waits for us to speak".into()),
+        None => return Ok("none: connected, and the destination waits for the client".into()),
     };
     let bytes = bytes.map_err(|e| Error::cut(destination, e))?;
     if bytes.is_empty() {
-        return Err(Error::cut(destination, "it ended before any byte"));
+        return Err(Error::cut(
+            destination,
+            "the connection ended before the first byte",
+        ));
     }
     let place = if is_early {
         ", with the proxy's reply"

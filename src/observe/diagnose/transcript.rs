@@ -111,7 +111,7 @@ impl Transcript {
 
     fn end_lookup(&mut self, address: &HostPort, found: &[SocketAddr]) {
         match &address.host {
-            Host::Ip(_) => self.end_step(&"none to look up"),
+            Host::Ip(_) => self.end_step(&"no lookup for an address"),
             Host::Name(name) => {
                 let ips: Vec<String> = found.iter().map(|found| found.ip().to_string()).collect();
                 self.end_step(&format_args!("{} is {}", name, ips.join(", ")))
@@ -154,7 +154,7 @@ impl Transcript {
                 "{}, on a new connection",
                 AuthRequested(auth)
             )),
-            None => self.end_step(&"it wants a new connection"),
+            None => self.end_step(&"the proxy requires a new connection"),
         };
     }
 
@@ -167,16 +167,27 @@ impl Transcript {
         let user = credentials.map_or(String::new(), |known| known.user().to_string());
         let is_requested = matches!(self.step, Some((TestStep::Authentication, _)));
         match self.auth {
+            // A ticket's user isn't known.
+            Some(auth) if is_requested && user.is_empty() => {
+                self.end_step(&format_args!("granted ({})", auth));
+                return;
+            }
             Some(auth) if is_requested => {
-                self.end_step(&format_args!("granted to {}, in {}", user, auth));
+                self.end_step(&format_args!("granted to {} ({})", user, auth));
                 return;
             }
             _ => self.end_step(&"granted"),
         };
         self.start_step(TestStep::Authentication);
         match self.auth {
-            Some(auth) => self.end_step(&format_args!("{} went along, in {}", user, auth)),
-            None => self.end_step(&"not asked for"),
+            Some(auth) if user.is_empty() => {
+                self.end_step(&format_args!("sent with the request ({})", auth))
+            }
+            Some(auth) => self.end_step(&format_args!(
+                "sent with the request, as {} ({})",
+                user, auth
+            )),
+            None => self.end_step(&"not required"),
         };
     }
 
@@ -210,7 +221,7 @@ impl Transcript {
             Ok((path, greeting)) => {
                 self.end_step(&greeting);
                 let all = Millis(self.start.elapsed());
-                self.start_line(format_args!("works {}, {} in all\n", path, all));
+                self.start_line(format_args!("works {}, {} in total\n", path, all));
                 0
             }
             Err(e) => {
@@ -234,7 +245,7 @@ impl Observer for Transcript {
                 };
                 let file = tunnel.selector().route().pac.as_ref();
                 let name = file.map_or("", |file| &file.name[..]);
-                self.end_step(&format_args!("{} says {}", name, answer));
+                self.end_step(&format_args!("{} returns {}", name, answer));
             }
             PathEvent::PathStarted(path) => self.start_path(path),
             PathEvent::PathFailed(error) => self.path_failed(error),
@@ -250,7 +261,7 @@ impl Observer for Transcript {
             }
             // The connection has already been reset; the next step fails.
             PathEvent::Connected(None) => {
-                self.end_step(&"made");
+                self.end_step(&"connected");
             }
             PathEvent::HopStarted(hop) => self.start_hop(hop),
             #[cfg(feature = "tls")]
@@ -263,7 +274,7 @@ impl Observer for Transcript {
                 let cipher = ssl.current_cipher().map_or("", |cipher| cipher.name());
                 let certificate = match warning {
                     Some(warning) => format!("; {}", warning),
-                    None => format!(", it is {}", peer.address().host),
+                    None => format!(", certificate valid for {}", peer.address().host),
                 };
                 let version = ssl.version_str();
                 self.end_step(&format_args!("{}, {}{}", version, cipher, certificate));
@@ -282,7 +293,11 @@ struct AuthRequested(AuthMethod);
 
 impl fmt::Display for AuthRequested {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it asks who we are, and is answered in {}", self.0)
+        write!(
+            f,
+            "the proxy requires authentication, ptunnel uses {}",
+            self.0
+        )
     }
 }
 

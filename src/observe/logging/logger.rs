@@ -45,7 +45,7 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
             let (syslog, reached) = Syslog::open(path.clone(), style);
             if let Err(e) = reached {
                 print_on_stderr(&format!(
-                    "ptunnel: no syslog at {} yet, log lines are lost until it is there: {}",
+                    "ptunnel: cannot connect to syslog at {}: {}; log lines are lost until it runs",
                     path.display(),
                     e
                 ));
@@ -173,7 +173,10 @@ impl Style {
     /// Returns the line that reports `count` lost lines.
     pub(super) fn lost(self, count: u64) -> String {
         let level = name(Level::Warn);
-        let message = format!("{} log lines were lost: nobody took them", count);
+        let message = format!(
+            "{} log lines lost: the log's reader didn't accept them",
+            count
+        );
         match self {
             Style::Json => json::line(level, &message, Vec::new()),
             Style::Text { is_timed, .. } => format!("{}{}: {}", time(is_timed), level, message),

@@ -114,7 +114,7 @@ fn listener(listener: &ListenerEntry) -> String {
     object.member("listen", Quoted(&listener.name));
     object.member("kind", Quoted(listener.info.kind));
     object.member("destination", Quoted(&listener.info.destination()));
-    object.member("way", Quoted(&listener.info.path));
+    object.member("path", Quoted(&listener.info.path));
     object.member("open", listener.is_open);
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());

@@ -71,7 +71,7 @@ const CAUSES = {
     'The PAC file names no proxy for this destination that ptunnel can use. Ask its author to fix it.'],
   cut: ['Tunnel broken',
     'One side broke the open connection. -v logs which one.'],
-  shortage: ['Out of resources',
+  exhaustion: ['Out of resources',
     'This machine has no descriptor, port or memory left. The message names the limit to raise.'],
   other: ['Other',
     'The log has the message.'],

@@ -111,7 +111,7 @@ impl GssContext {
         library.check(major, minor)?;
         match context.advance(None)? {
             Some(token) => Ok((context, token)),
-            None => Err("the library made no token".to_string()),
+            None => Err("the GSSAPI library made no token".to_string()),
         }
     }
 
@@ -165,7 +165,7 @@ impl GssContext {
                 Err("the mechanism doesn't authenticate the proxy".to_string())
             }
             0 => Ok(None),
-            _ => Err("the library waits for a token and gives none".to_string()),
+            _ => Err("the GSSAPI library waits for a token and returns none".to_string()),
         }
     }
 }
@@ -196,7 +196,7 @@ impl Library {
         };
         let mut handles = LIBRARIES.iter().map(open);
         let handle = handles.find(|handle| !handle.is_null()).ok_or(
-            "no GSSAPI library was found: install libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)",
+            "no GSSAPI library found; install libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)",
         )?;
         // SAFETY: each symbol has the type of RFC 2744's function of that name.
         unsafe {

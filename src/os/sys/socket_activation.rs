@@ -25,7 +25,7 @@ impl InheritedSocket {
     /// getsockname(2) if it isn't a socket of these kinds.
     pub fn duplicate(number: RawFd) -> io::Result<InheritedSocket> {
         if !is_inherited(number)? {
-            let why = "this program opened it itself: LISTEN_FDS counts more than were passed";
+            let why = "ptunnel opened it itself; LISTEN_FDS counts more sockets than were passed";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         // SAFETY: no pointers; a bad descriptor is an error.

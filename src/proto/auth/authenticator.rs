@@ -214,7 +214,7 @@ impl Authenticator {
         };
         match context.step(&token)? {
             None => Ok(()),
-            Some(_) => Err("the proxy accepts before it has proved its identity".to_string()),
+            Some(_) => Err("the proxy accepted before it proved its identity".to_string()),
         }
     }
 

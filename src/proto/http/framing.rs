@@ -85,18 +85,18 @@ impl fmt::Display for FramingError {
         match self {
             FramingError::Length(text) => write!(
                 f,
-                "its Content-Length isn't one number: '{}'",
+                "Content-Length isn't one number: '{}'",
                 Escaped(text.as_bytes())
             ),
             FramingError::Two => {
-                f.write_str("it has both a Content-Length and a Transfer-Encoding")
+                f.write_str("both Content-Length and Transfer-Encoding are present")
             }
             FramingError::Coding(text) => write!(
                 f,
-                "its Transfer-Encoding isn't 'chunked': '{}'",
+                "Transfer-Encoding isn't 'chunked': '{}'",
                 Escaped(text.as_bytes())
             ),
-            FramingError::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
+            FramingError::CodedTooEarly => f.write_str("HTTP/1.0 can't have Transfer-Encoding"),
         }
     }
 }

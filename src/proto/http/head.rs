@@ -109,25 +109,25 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Malformed::Syntax(e) => write!(f, "not HTTP/1 ({})", e),
-            Malformed::Tls => f.write_str("it speaks TLS: try https://"),
+            Malformed::Tls => f.write_str("TLS instead of HTTP; use https://"),
             Malformed::TlsClient => f.write_str(
-                "not HTTP/1 but TLS, which this listener doesn't speak: name it with http://, not \
-                 https://, in the client",
+                "not HTTP/1 but TLS, which this listener doesn't support; use http://, not https://, \
+                 in the client",
             ),
             Malformed::Http2 => f.write_str(
-                "it speaks HTTP/2, and ptunnel HTTP/1.1 alone: have its HTTP/1.1 switched on, or try \
-                 another port",
+                "HTTP/2, and ptunnel supports only HTTP/1.1; enable HTTP/1.1 there, or use another \
+                 port",
             ),
-            Malformed::TooLong(limit) => write!(f, "its head has more than {} bytes", limit),
-            Malformed::TooManyFields => write!(f, "its head has more than {} fields", FIELD_LIMIT),
-            Malformed::Status(status) => write!(f, "its status is {:03}", status),
-            Malformed::Switching => f.write_str("it switches protocols (101) unasked"),
-            Malformed::TooManyInterim => f.write_str("interim replies (1xx) without end"),
-            Malformed::Content => f.write_str("a CONNECT request has no content"),
-            Malformed::TooManyHosts => f.write_str("it has more than one Host"),
-            Malformed::Body => f.write_str("the body of its challenge has no end"),
+            Malformed::TooLong(limit) => write!(f, "the head has more than {} bytes", limit),
+            Malformed::TooManyFields => write!(f, "the head has more than {} fields", FIELD_LIMIT),
+            Malformed::Status(status) => write!(f, "invalid status {:03}", status),
+            Malformed::Switching => f.write_str("unexpected 101 (Switching Protocols)"),
+            Malformed::TooManyInterim => f.write_str("too many interim replies (1xx)"),
+            Malformed::Content => f.write_str("a CONNECT request can't have content"),
+            Malformed::TooManyHosts => f.write_str("more than one Host field"),
+            Malformed::Body => f.write_str("the body of the challenge has no end"),
             Malformed::Impostor => f.write_str(
-                "its Kerberos token is wrong: it isn't the proxy that the ticket is for",
+                "wrong Kerberos token: the server isn't the proxy that the ticket is for",
             ),
             Malformed::Socks(fault) => fault.fmt(f),
         }

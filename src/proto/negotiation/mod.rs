@@ -65,8 +65,8 @@ impl fmt::Display for AuthMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AuthMethod::Scheme(scheme) => scheme.fmt(f),
-            AuthMethod::Login => f.write_str("SOCKS5's way"),
-            AuthMethod::UserId => f.write_str("SOCKS4's way"),
+            AuthMethod::Login => f.write_str("SOCKS5 username and password"),
+            AuthMethod::UserId => f.write_str("SOCKS4 user ID"),
         }
     }
 }

@@ -144,48 +144,62 @@ impl HttpRefusal {
         self.response.status == 500 && reason.eq_ignore_ascii_case(b"Unable to connect")
     }
 
-    /// Writes what the proxy offers, what was tried, and why no further attempt was made.
+    /// Writes what the proxy offers, and why the attempt failed.
     fn write_offer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schemes = self.schemes();
         if self.is_401() {
-            f.write_str("; that is a web server's status, and some proxies (px, tinyproxy) send it for a wrong password")?;
+            f.write_str(
+                " (a web server's status, which px and tinyproxy send for a wrong password)",
+            )?;
         } else if schemes.is_empty() {
-            f.write_str("; it names no scheme")?;
+            f.write_str(" (offers no scheme)")?;
         } else {
-            write!(f, "; it offers {}", schemes.join(", "))?;
+            write!(f, " (offers {})", schemes.join(", "))?;
         }
+        f.write_str(": ")?;
         match &self.failure {
-            AuthFailure::Withheld(left) => write!(f, "; {}", Withheld(*left)),
+            AuthFailure::Withheld(left) => write!(f, "{}", Withheld(*left)),
             AuthFailure::Stale => f.write_str(
-                "; Digest was tried, and it calls every answer stale: the proxy's log may say why",
+                "the proxy rejected each Digest response as stale; see the proxy's log",
             ),
             AuthFailure::Refused(Scheme::Negotiate) => f.write_str(
-                "; it refused the Kerberos ticket: the proxy's log says why, and klist shows the ticket",
+                "the proxy rejected the Kerberos ticket; see the proxy's log, and check the ticket \
+                 with klist",
             ),
-            AuthFailure::Refused(scheme) => write!(f, "; {} was tried", scheme),
+            AuthFailure::Refused(scheme) => write!(
+                f,
+                "the proxy rejected the username or the password, sent with {}",
+                scheme
+            ),
             AuthFailure::NoContext(why) => write!(
                 f,
-                "; no Kerberos ticket for it: {}; get one with kinit, or set KRB5_CLIENT_KTNAME to a \
-                 keytab",
+                "no Kerberos ticket for the proxy: {}; get one with kinit, or set \
+                 KRB5_CLIENT_KTNAME to a keytab",
                 Escaped(why.as_bytes())
             ),
             AuthFailure::NoCredentials | AuthFailure::NotAllowed | AuthFailure::Unsupported
                 if self.needs_ticket() =>
             {
-                f.write_str(": to use a Kerberos ticket, add --proxy-auth negotiate")
+                f.write_str(
+                    "the proxy requires Kerberos; to use a ticket, add --proxy-auth negotiate",
+                )
             }
-            AuthFailure::NotAllowed => f.write_str(": --proxy-auth allows none of these"),
-            AuthFailure::NtlmStopped => f.write_str(
-                "; NTLM was begun, and it didn't go on: the proxy's log may say why",
+            AuthFailure::NotAllowed => f.write_str(
+                "--proxy-auth allows none of these schemes; add one that the proxy offers",
             ),
+            AuthFailure::NtlmStopped => {
+                f.write_str("the proxy didn't continue NTLM; see the proxy's log")
+            }
             AuthFailure::Closed => f.write_str(
-                " and closes the connection, which NTLM and Kerberos need: try another scheme with \
-                 --proxy-auth",
+                "the proxy closes the connection, which NTLM and Kerberos need; use another scheme \
+                 with --proxy-auth",
             ),
-            AuthFailure::NoCredentials if self.is_answerable() => Ok(()),
-            AuthFailure::NoCredentials | AuthFailure::Unsupported => {
-                f.write_str(": only Basic, Digest (MD5, SHA-256), NTLM and Negotiate are supported")
+            AuthFailure::NoCredentials if self.is_answerable() => {
+                f.write_str("the proxy requires authentication")
             }
+            AuthFailure::NoCredentials | AuthFailure::Unsupported => f.write_str(
+                "ptunnel supports only Basic, Digest (MD5, SHA-256), NTLM and Negotiate",
+            ),
         }
     }
 }
@@ -200,13 +214,14 @@ impl fmt::Display for HttpRefusal {
             return self.write_offer(f);
         }
         if let Some(location) = &self.response.location {
-            write!(f, "; it leads to {}", Escaped(words(location).as_bytes()))?;
+            write!(f, ": redirect to {}", Escaped(words(location).as_bytes()))?;
         }
         if let Some(squid_error) = &self.response.squid_error {
-            return write!(f, "; {}", squid::SquidError(squid_error));
+            return write!(f, ": {}", squid::SquidError(squid_error));
         }
         if self.is_of_tinyproxy() {
-            return f.write_str("; it can't connect to the destination, or resolve its name");
+            return f
+                .write_str(": the proxy can't connect to the destination, or resolve its name");
         }
         if !self.excerpt.is_empty() && !self.repeats_itself() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
@@ -314,17 +329,17 @@ mod tests {
         };
         assert_eq!(
             text("ERR_CONNECT_FAIL 111"),
-            "503 Service Unavailable; it can't connect to the destination: Connection refused \
-             (squid's ERR_CONNECT_FAIL 111)"
+            "503 Service Unavailable: the proxy can't connect to the destination: Connection \
+             refused (squid reports ERR_CONNECT_FAIL 111)"
         );
-        assert!(text("ERR_DNS_FAIL 0").contains("it can't resolve the destination's name (squid's"));
-        assert!(text("ERR_ACCESS_DENIED 0").contains("its rules forbid it (squid's"));
-        assert!(text("ERR_NEW\x1b[2J x").ends_with("; squid's ERR_NEW\\x1b[2J x"));
+        assert!(text("ERR_DNS_FAIL 0").contains("the destination's name (squid reports"));
+        assert!(text("ERR_ACCESS_DENIED 0").contains("rules forbid the request (squid reports"));
+        assert!(text("ERR_NEW\x1b[2J x").ends_with(": squid reports ERR_NEW\\x1b[2J x"));
         assert!(text(&"x".repeat(5000)).len() < 300);
         let page = "<title>500 Unable to connect</title>";
         assert_eq!(
             shown(500, "Unable to connect", &[], page),
-            "500 Unable to connect; it can't connect to the destination, or resolve its name"
+            "500 Unable to connect: the proxy can't connect to the destination, or resolve its name"
         );
     }
 
@@ -360,7 +375,7 @@ mod tests {
         portal.response.location = Some(b"http://portal.example/?a=b\x1b[2J".to_vec());
         assert_eq!(
             portal.to_string(),
-            "302 Found; it leads to http://portal.example/?a=b\\x1b[2J (Log in)"
+            "302 Found: redirect to http://portal.example/?a=b\\x1b[2J (Log in)"
         );
         portal.response.location = Some(vec![b'x'; 5000]);
         assert!(portal.to_string().len() < 300);
@@ -369,18 +384,24 @@ mod tests {
     #[test]
     fn a_407_has_a_hint() {
         let missing = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
-        assert_eq!(missing.to_string(), "407 Auth; it offers Negotiate, basic");
+        assert_eq!(
+            missing.to_string(),
+            "407 Auth (offers Negotiate, basic): the proxy requires authentication"
+        );
         assert_eq!(missing.hint(), Some(Hint::Give));
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
-            "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256), NTLM and Negotiate are \
-             supported"
+            "407 Auth (offers Bearer): ptunnel supports only Basic, Digest (MD5, SHA-256), NTLM \
+             and Negotiate"
         );
-        assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
+        assert_eq!(
+            shown(407, "", &[], ""),
+            "407 (offers no scheme): the proxy requires authentication"
+        );
         let ticket = refusal(407, "", &["Negotiate"], "");
-        let expected =
-            "407; it offers Negotiate: to use a Kerberos ticket, add --proxy-auth negotiate";
+        let expected = "407 (offers Negotiate): the proxy requires Kerberos; to use a ticket, add \
+             --proxy-auth negotiate";
         assert_eq!(
             (ticket.to_string().as_str(), ticket.hint()),
             (expected, None)
@@ -390,10 +411,16 @@ mod tests {
             (refusal.to_string(), refusal.hint())
         };
         let (text, hint) = after(AuthFailure::Refused(Scheme::Ntlm));
-        assert_eq!(text, "407; it offers NTLM, Basic; NTLM was tried");
+        assert_eq!(
+            text,
+            "407 (offers NTLM, Basic): the proxy rejected the username or the password, sent with \
+             NTLM"
+        );
         assert_eq!(hint, Some(Hint::Check));
         let (text, hint) = after(AuthFailure::NotAllowed);
-        let restricted = "407; it offers NTLM, Basic: --proxy-auth allows none of these";
+        let restricted =
+            "407 (offers NTLM, Basic): --proxy-auth allows none of these schemes; add \
+                          one that the proxy offers";
         assert_eq!((text.as_str(), hint), (restricted, None));
     }
 }

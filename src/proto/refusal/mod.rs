@@ -98,8 +98,8 @@ impl fmt::Display for Withheld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "it refused the password before, so ptunnel doesn't send it for another {} s, lest the \
-             account be locked; a reload (SIGHUP) ends that",
+            "the proxy rejected the password before, and ptunnel doesn't send it again for {}s, so \
+             that the account isn't locked; reload (SIGHUP) to send it now",
             self.0.as_secs() + 1
         )
     }

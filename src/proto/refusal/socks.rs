@@ -84,30 +84,36 @@ impl SocksRefusal {
 impl fmt::Display for SocksRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            SocksRefusal::Methods { named: false } => f.write_str("it wants credentials"),
+            SocksRefusal::Methods { named: false } => {
+                f.write_str("the proxy requires authentication")
+            }
             SocksRefusal::Methods { named: true } => f.write_str(
-                "it wants credentials of another kind: only a user and a password are supported",
+                "the proxy requires another authentication method; ptunnel supports only username \
+                 and password",
             ),
-            SocksRefusal::Credentials => f.write_str("it doesn't take the credentials"),
+            SocksRefusal::Credentials => {
+                f.write_str("the proxy rejected the username or the password")
+            }
             SocksRefusal::Withheld(left) => Withheld(left).fmt(f),
             SocksRefusal::Reply { code, by_name } => {
                 write_reply(f, code, reason(code))?;
                 match code {
-                    ADDRESS_TYPE if by_name => {
-                        f.write_str(": it resolves no names, socks5:// has them resolved here")
-                    }
+                    ADDRESS_TYPE if by_name => f.write_str(
+                        "; the proxy can't resolve names: use socks5://, so that ptunnel resolves \
+                         them",
+                    ),
                     _ => Ok(()),
                 }
             }
             SocksRefusal::Reply4 { code, by_name } => {
                 write_reply(f, code, reason_4(code))?;
                 match code {
-                    reply_4::REJECTED if by_name => {
-                        f.write_str(": if it resolves no names, socks4:// has them resolved here")
-                    }
+                    reply_4::REJECTED if by_name => f.write_str(
+                        "; if the proxy can't resolve names, use socks4://, so that ptunnel \
+                         resolves them",
+                    ),
                     reply_4::NO_IDENTD => f.write_str(
-                        ": have one run here that says whose connection it is (RFC 1413), or the \
-                         proxy do without",
+                        "; run identd (RFC 1413) on this machine, or disable the check on the proxy",
                     ),
                     _ => Ok(()),
                 }
@@ -119,7 +125,7 @@ impl fmt::Display for SocksRefusal {
 fn write_reply(f: &mut fmt::Formatter<'_>, code: u8, reason: Option<&str>) -> fmt::Result {
     match reason {
         Some(reason) => write!(f, "{} (SOCKS reply {})", reason, code),
-        None => write!(f, "SOCKS reply {}, of no known meaning", code),
+        None => write!(f, "unknown SOCKS reply {}", code),
     }
 }
 
@@ -144,8 +150,8 @@ fn reason(code: u8) -> Option<&'static str> {
 fn reason_4(code: u8) -> Option<&'static str> {
     Some(match code {
         reply_4::REJECTED => "request rejected or failed",
-        reply_4::NO_IDENTD => "it reaches no identd on this machine",
-        reply_4::OTHER_USER => "identd on this machine names another user",
+        reply_4::NO_IDENTD => "the proxy can't reach identd on this machine",
+        reply_4::OTHER_USER => "identd on this machine reports another user",
         _ => return None,
     })
 }

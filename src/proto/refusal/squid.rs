@@ -16,7 +16,7 @@ impl fmt::Display for SquidError<'_> {
         let shown = Escaped(value.as_bytes());
         let meaning = match meaning {
             Some(meaning) => meaning,
-            None => return write!(f, "squid's {}", shown),
+            None => return write!(f, "squid reports {}", shown),
         };
         f.write_str(meaning)?;
         let code = parts.next().and_then(|code| code.parse().ok());
@@ -25,22 +25,22 @@ impl fmt::Display for SquidError<'_> {
             let end = text.find(" (os error").unwrap_or(text.len());
             write!(f, ": {}", &text[..end])?;
         }
-        write!(f, " (squid's {})", shown)
+        write!(f, " (squid reports {})", shown)
     }
 }
 
 /// Returns the meaning of the name of an error page, for those that CONNECT can meet.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
-        "ERR_ACCESS_DENIED" => "its rules forbid it",
-        "ERR_CANNOT_FORWARD" => "it has no way to the destination",
-        "ERR_CONNECT_FAIL" => "it can't connect to the destination",
-        "ERR_DNS_FAIL" => "it can't resolve the destination's name",
-        "ERR_GATEWAY_FAILURE" => "it failed as a gateway",
+        "ERR_ACCESS_DENIED" => "the proxy's rules forbid the request",
+        "ERR_CANNOT_FORWARD" => "the proxy has no path to the destination",
+        "ERR_CONNECT_FAIL" => "the proxy can't connect to the destination",
+        "ERR_DNS_FAIL" => "the proxy can't resolve the destination's name",
+        "ERR_GATEWAY_FAILURE" => "the proxy failed as a gateway",
         "ERR_LIFETIME_EXP" | "ERR_READ_TIMEOUT" => "the destination took too long",
-        "ERR_SECURE_CONNECT_FAIL" => "it gets no TLS with the destination",
-        "ERR_SHUTTING_DOWN" => "it is shutting down",
-        "ERR_SOCKET_FAILURE" => "it has no socket left",
+        "ERR_SECURE_CONNECT_FAIL" => "the proxy's TLS handshake with the destination failed",
+        "ERR_SHUTTING_DOWN" => "the proxy is shutting down",
+        "ERR_SOCKET_FAILURE" => "the proxy has no socket left",
         _ => return None,
     })
 }

@@ -33,15 +33,15 @@ impl Verdict {
     /// A message with the answer: it is too long, or names only proxies that a browser would use and
     /// ptunnel can't.
     pub(super) fn read(text: &str, defaults: &ProxyDefaults) -> Result<Verdict, String> {
-        let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
+        let wrong = |why: &str| Err(format!("it returned '{}': {}", shown(text), why));
         if text.len() > MAX_LENGTH {
-            return wrong("that is too long");
+            return wrong("the answer is too long");
         }
         let mut verdict = Verdict::default();
         let mut unusable = None;
         for (index, element) in text.split(';').map(str::trim).enumerate() {
             if index == MAX_ELEMENTS {
-                return wrong("these are too many");
+                return wrong("the answer has too many entries");
             }
             // The text before an '@' can be a password with a ';' that ended the element.
             let name = shown(if text.contains('@') { text } else { element });
@@ -63,9 +63,7 @@ impl Verdict {
                 Err(Flaw::Unsupported(why)) => unusable.get_or_insert(why).clone(),
                 Err(Flaw::Unknown(why)) => why,
             };
-            verdict
-                .notes
-                .push(format!("passing over '{}': {}", name, why));
+            verdict.notes.push(format!("skipping '{}': {}", name, why));
         }
         if !verdict.proxies.is_empty() || verdict.direct_after.is_some() {
             return Ok(verdict);
@@ -75,7 +73,7 @@ impl Verdict {
         }
         let name = shown(text);
         let note = format!(
-            "'{}' names no proxy: connecting directly, as browsers do",
+            "no proxy in the answer '{}'; connecting directly, as browsers do",
             name
         );
         verdict.notes.push(note);
@@ -116,7 +114,7 @@ impl Element {
             // As in browsers: with SOCKS5 the proxy resolves names.
             "SOCKS" | "SOCKS5" => "socks5h",
             "SOCKS4" => "socks4",
-            _ => return unknown("that kind of proxy isn't known here".into()),
+            _ => return unknown("unknown kind of proxy".into()),
         };
         let address = match (address, rest) {
             (Some(address), None) if address.contains("://") => {
@@ -127,7 +125,7 @@ impl Element {
             _ => return unknown(format!("{} takes HOST:PORT", kind)),
         };
         if cfg!(not(feature = "tls")) && scheme == "https" {
-            return Err(Flaw::Unsupported("there is no TLS in this build".into()));
+            return Err(Flaw::Unsupported("ptunnel was built without TLS".into()));
         }
         let url = ProxyUrl::read(&format!("{}://{}", scheme, address));
         url.map(Element::Proxy).map_err(Flaw::Unknown)
@@ -233,9 +231,12 @@ mod tests {
     fn a_proxy_with_tls_is_skipped_in_a_build_without_tls() {
         let verdict = read("HTTPS a:443; PROXY b:3128");
         assert_eq!(verdict.to_string(), "PROXY b:3128");
-        assert!(verdict.notes[0].contains("there is no TLS"));
-        let why = attempt("HTTPS a:443").unwrap_err();
-        assert!(why.contains("there is no TLS"), "{}", why);
+        let why = match cfg!(feature = "tls") {
+            true => "TLS isn't set up for it",
+            false => "ptunnel was built without TLS",
+        };
+        assert!(verdict.notes[0].ends_with(why), "{:?}", verdict.notes);
+        assert!(attempt("HTTPS a:443").unwrap_err().contains(why));
     }
 
     /// Regression: one password that is too long for SOCKS5 made the whole answer fail.
@@ -249,17 +250,17 @@ mod tests {
         let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &defaults).unwrap();
         assert_eq!(verdict.to_string(), "PROXY b:2; DIRECT; PROXY c:3");
         let note = &verdict.notes[0];
-        assert!(note.starts_with("passing over 'SOCKS a:1': SOCKS5 has room for 255"));
+        assert!(note.starts_with("skipping 'SOCKS a:1': the username and the password"));
         let why = Verdict::read("SOCKS a:1", &defaults).unwrap_err();
-        assert!(why.starts_with("it said 'SOCKS a:1': SOCKS5 has room for 255"));
+        assert!(why.starts_with("it returned 'SOCKS a:1': the username and the password"));
     }
 
     /// As in Chromium and Firefox. Regression: ptunnel skipped only unknown kinds of proxies.
     #[test]
     fn unknown_elements_are_skipped_with_a_reason() {
         for (text, why) in &[
-            ("SOCKS6 a:1", "that kind of proxy isn't known here"),
-            ("nonsense", "that kind of proxy isn't known here"),
+            ("SOCKS6 a:1", "unknown kind of proxy"),
+            ("nonsense", "unknown kind of proxy"),
             ("PROXY", "PROXY takes HOST:PORT"),
             ("PROXY a:1 b:2", "PROXY takes HOST:PORT"),
             ("SOCKS4", "SOCKS4 takes HOST:PORT"),
@@ -271,13 +272,13 @@ mod tests {
             ("PROXY h:0", "port 0 can't be connected to"),
             (
                 "PROXY b:x",
-                "a port is a number from 1 to 65535; names of services aren't looked up",
+                "a port must be a number from 1 to 65535, not the name of a service",
             ),
             ("PROXY a\u{202e}:1", ""),
         ] {
             let verdict = read(&format!("{}; PROXY c:3", text));
             assert_eq!(verdict.to_string(), "PROXY c:3");
-            let note = format!("passing over '{}': {}", shown(text), why);
+            let note = format!("skipping '{}': {}", shown(text), why);
             assert!(verdict.notes[0].starts_with(&note), "{:?}", verdict.notes);
             assert_eq!(verdict.notes.len(), 1);
         }
@@ -289,7 +290,7 @@ mod tests {
         for text in &["", " ;; ", "nonsense", "PROXY", "PROXY b:x; QUIC c:1"] {
             let verdict = read(text);
             assert_eq!(verdict.to_string(), "DIRECT");
-            let note = format!("'{}' names no proxy: connecting directly", shown(text));
+            let note = format!("no proxy in the answer '{}'; connecting", shown(text));
             let last = verdict.notes.last().unwrap();
             assert!(last.starts_with(&note), "{}", last);
         }
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn an_answer_over_the_limit_is_refused() {
         let many = "PROXY a:1;".repeat(MAX_ELEMENTS + 1);
-        assert!(attempt(&many).unwrap_err().ends_with("too many"));
+        assert!(attempt(&many).unwrap_err().ends_with("too many entries"));
         let long = " ".repeat(MAX_LENGTH + 1);
         assert!(attempt(&long).unwrap_err().len() < 300);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::HostPort;
 use crate::error::Error;
 
-const WHY: &str = "this ptunnel was built without PAC files (the cargo feature pac)";
+const WHY: &str = "ptunnel was built without PAC files; rebuild it with the cargo feature pac";
 
 /// A placeholder for the script of a PAC file.
 #[derive(Debug)]

@@ -70,7 +70,7 @@ impl Interpreter {
 
 impl Thrown {
     fn without_memory() -> Thrown {
-        let text = "it needs too much memory".into();
+        let text = "the script needs too much memory".into();
         Thrown { line: 0, text }
     }
 

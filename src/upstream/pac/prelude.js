@@ -229,14 +229,14 @@
     try {
       // The engine throws null if there is no memory for an error.
       if (error === null) {
-        return '!0 it threw null, as it does when it needs too much memory';
+        return '!0 the script threw null, which can mean that it needs too much memory';
       }
       // The innermost position in the file, which is evaluated as 'input'.
       var place = /\binput:(\d+)/.exec(error && error.stack);
       return '!' + (place ? place[1] : 0) + ' ' + error;
     } catch (again) {
       // There can be memory for an error, but none for its text.
-      return '!0 it threw an error without a text, as it does when it needs too much memory';
+      return '!0 the script threw an error without a text, which can mean that it needs too much memory';
     }
   }
 

@@ -60,8 +60,7 @@ impl Process {
                 busy: Duration::from_secs(0),
             })
         };
-        start()
-            .map_err(|e| CallFault::Failed(format!("cannot start the process that runs it: {}", e)))
+        start().map_err(|e| CallFault::Failed(format!("cannot start the PAC process: {}", e)))
     }
 
     #[cfg(test)]
@@ -138,13 +137,16 @@ impl Process {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => return CallFault::Late,
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {}
-            _ => return CallFault::Failed(format!("the process that runs it failed: {}", error)),
+            _ => return CallFault::Failed(format!("the PAC process failed: {}", error)),
         }
         // This doesn't change the exit status of a process that has begun to end.
         let _ = self.child.kill();
         match self.child.wait() {
-            Ok(status) => CallFault::Failed(format!("the process that ran it ended: {}", status)),
-            Err(e) => CallFault::Failed(format!("the process that ran it is lost: {}", e)),
+            Ok(status) => CallFault::Failed(format!("the PAC process ended: {}", status)),
+            Err(e) => CallFault::Failed(format!(
+                "the PAC process ended, and its status is unknown: {}",
+                e
+            )),
         }
     }
 }
@@ -168,7 +170,7 @@ fn command() -> io::Result<Command> {
         return Ok(command);
     }
     if !sandboxed_process::is_enabled() {
-        let what = "this program doesn't begin with ptunnel::upstream::pac::enable()";
+        let what = "the program didn't call ptunnel::upstream::pac::enable() first";
         return Err(io::Error::new(ErrorKind::Other, what));
     }
     // On Linux this is the running program, even if its file was replaced or deleted.

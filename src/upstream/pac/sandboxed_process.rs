@@ -63,7 +63,7 @@ fn serve() -> ! {
     let outcome = match confined {
         Ok(()) => answer_all(&parent),
         Err(e) => {
-            let why = format!("0 cannot confine the process that runs it: {}", e);
+            let why = format!("0 cannot sandbox the PAC process: {}", e);
             ipc::write(&*parent, MessageKind::Thrown, &why)
         }
     };

@@ -43,8 +43,8 @@ impl Script {
         let fail = |why: String| Error::usage(format!("--pac '{}': {}", name, why));
         if path.contains("://") {
             return Err(fail(format!(
-                "it is read from a file: fetch it first, with curl -o proxy.pac {}, and again when \
-                 it changes; SIGHUP has a configuration file's pac read again",
+                "a URL instead of a file; download it with curl -o proxy.pac {}, and again when it \
+                 changes; SIGHUP reloads the pac of a configuration file",
                 name
             )));
         }
@@ -124,7 +124,7 @@ impl Script {
     fn explain(&self, fault: CallFault, limit: Duration) -> String {
         let Thrown { line, text } = match fault {
             CallFault::Late => return late(limit),
-            CallFault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
+            CallFault::Busy => return format!("{} earlier queries haven't ended yet", AT_ONCE),
             CallFault::Failed(why) => return why,
             CallFault::Thrown(thrown) => thrown,
         };
@@ -144,14 +144,14 @@ fn read_text(path: &str) -> Result<String, String> {
         .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
         .map_err(|e| e.to_string())?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(format!("it has more than {} bytes", MAX_SIZE));
+        return Err(format!("the file has more than {} bytes", MAX_SIZE));
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(e) => e.as_bytes().iter().map(|byte| char::from(*byte)).collect(),
     };
     if text.contains('\0') {
-        return Err("it holds a NUL, which is no JavaScript".into());
+        return Err("the file contains a NUL character, so it isn't JavaScript".into());
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(text.into())
@@ -269,7 +269,7 @@ mod tests {
         let said = || ask(&script, LONGEST);
         let take = |_| SlotPermit::take(&script.under_way, AT_ONCE).unwrap();
         let mut permits: Vec<SlotPermit> = (0..AT_ONCE).map(take).collect();
-        let busy = "64 earlier questions have not ended yet";
+        let busy = "64 earlier queries haven't ended yet";
         assert_eq!(said(), Err(busy.into()));
         permits.pop();
         for _ in 0..3 {

@@ -62,7 +62,8 @@ impl VerifyReport {
         match self.take() {
             Some(fault) => fault.into_error(io::ErrorKind::InvalidData),
             None if is_end(&error) => TlsFault::advised(format!(
-                "it ended the connection within the handshake: does it speak TLS? if not, {}",
+                "{} closed the connection; if it doesn't speak TLS on this port, {}",
+                self.peer.messages().name,
                 self.peer.messages().otherwise
             ))
             .into_error(io::ErrorKind::UnexpectedEof),
@@ -78,12 +79,11 @@ impl VerifyReport {
         let option = self.peer.messages().insecure;
         Some(match self.take() {
             Some(fault) => format!(
-                "connected without knowing to whom ({}): {}",
+                "certificate not verified ({}), and it is not valid: {}",
                 option, fault.text
             ),
             None => format!(
-                "connected without asking to whom ({}), though its certificate would do: leave the \
-                 option out",
+                "certificate not verified ({}), although it is valid; remove the option",
                 option
             ),
         })
@@ -118,35 +118,35 @@ fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> TlsFault {
     let error = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
-        None => return TlsFault::plain(format!("its certificate: {}", error.error_string())),
+        None => return TlsFault::plain(format!("no certificate: {}", error.error_string())),
     };
     let whose = if chain.error_depth() == 0 {
-        "its certificate"
+        "the certificate"
     } else {
-        "the certificate of its CA"
+        "the CA's certificate"
     };
     match error.as_raw() {
         codes::NOT_YET_VALID => TlsFault::advised(format!(
-            "{} isn't valid yet, {}: is this machine's clock right?",
+            "{} isn't valid yet, but {}; check this machine's clock",
             whose,
             days_ahead(certificate)
         )),
         codes::HAS_EXPIRED => {
-            TlsFault::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
+            TlsFault::plain(format!("{} expired {}", whose, days_ago(certificate)))
         }
         codes::SELF_SIGNED => TlsFault::advised(format!(
-            "its certificate is self-signed: if it is the right one, give it as {}",
+            "the certificate is self-signed; if it is the right one, trust it with {}",
             peer.messages().cacert
         )),
         codes::SELF_SIGNED_IN_CHAIN | codes::NO_ISSUER_HERE | codes::NO_ISSUER_AT_ALL => {
             TlsFault::advised(format!(
-                "its certificate is from a CA that isn't known here, {}: {} makes one known",
+                "the certificate is from an unknown CA, {}; trust the CA with {}",
                 most_specific(certificate.issuer_name()),
                 peer.messages().cacert
             ))
         }
         codes::HOST_MISMATCH | codes::ADDRESS_MISMATCH => TlsFault::plain(format!(
-            "its certificate is for {}, not {}",
+            "the certificate is for {}, not for {}",
             names(certificate),
             name
         )),
@@ -164,8 +164,8 @@ fn days_ago(certificate: &X509Ref) -> String {
 fn days_ahead(certificate: &X509Ref) -> String {
     let now = Asn1Time::days_from_now(0);
     match now.and_then(|now| now.diff(certificate.not_before())) {
-        Ok(until) if until.days > 0 => format!("but in {} days", until.days),
-        _ => "but within a day".into(),
+        Ok(until) if until.days > 0 => format!("in {} days", until.days),
+        _ => "within a day".into(),
     }
 }
 
@@ -183,7 +183,7 @@ fn names(certificate: &X509Ref) -> String {
     let rest = names.len().saturating_sub(MOST);
     names.truncate(MOST);
     let mut text = match names[..] {
-        [] => "no host (its subjectAltName names none)".into(),
+        [] => "no host (no name in its subjectAltName)".into(),
         _ => shown(&names.join(", ")),
     };
     if rest > 0 {
@@ -211,7 +211,7 @@ fn most_specific(name: &X509NameRef) -> String {
     });
     match parts.next() {
         Some(part) => format!("'{}'", part),
-        None => "one without a name".into(),
+        None => "which has no name".into(),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
     if is_end(&error) {
         return io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            "the connection ended without TLS close_notify: something may be missing",
+            "the connection ended without TLS close_notify; data may be missing",
         );
     }
     let error = match error.into_io_error() {
@@ -91,6 +91,7 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
     if let Some(at) = reason.find(ALERT) {
         return alert_meaning(&reason[at + ALERT.len()..], peer);
     }
+    let name = peer.messages().name;
     match reason {
         "wrong version number"
         | "unknown protocol"
@@ -98,32 +99,34 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
         | "http request"
         | "https proxy request"
         | "record layer failure" => TlsFault::advised(format!(
-            "it doesn't speak TLS: {}",
+            "{} doesn't speak TLS on this port; {}",
+            name,
             peer.messages().otherwise
         )),
         "unsupported protocol" | "version too low" => TlsFault::plain(TOO_OLD),
-        _ => TlsFault::plain(format!("TLS: {}", reason)),
+        _ => TlsFault::plain(format!("TLS error: {}", reason)),
     }
 }
 
 /// RFC 7301 §3.2; only a proxy is offered a protocol, so a destination doesn't send this alert.
-const NO_HTTP_1_1: &str = "it speaks no HTTP/1.1, perhaps HTTP/2 alone, and ptunnel speaks no \
-                           other: have its HTTP/1.1 switched on";
+const NO_HTTP_1_1: &str = "the proxy doesn't offer HTTP/1.1 (perhaps only HTTP/2), and ptunnel \
+                           supports no other version; enable HTTP/1.1 on the proxy";
 
-const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
+const TOO_OLD: &str = "no common version of TLS; ptunnel requires TLS 1.2 or later";
 
 /// Describes an alert of the peer (RFC 8446 §6.2).
 fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
-    let cert = peer.messages().cert;
+    let messages = peer.messages();
+    let (name, cert) = (messages.name, messages.cert);
     match alert {
         "protocol version" => TlsFault::plain(TOO_OLD),
-        "certificate required" => {
-            TlsFault::advised(format!("it asks for a certificate of ours: give {}", cert))
-        }
+        "certificate required" => TlsFault::advised(format!(
+            "{} requires a client certificate; set {}",
+            name, cert
+        )),
         "handshake failure" => TlsFault::advised(format!(
-            "it ended the handshake: it may ask for a certificate of ours ({}), or for other \
-             ciphers",
-            cert
+            "{} ended the handshake; it may require a client certificate ({}), or other ciphers",
+            name, cert
         )),
         "bad certificate"
         | "unsupported certificate"
@@ -131,11 +134,15 @@ fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
         | "certificate expired"
         | "certificate unknown"
         | "unknown ca"
-        | "access denied" => TlsFault::plain(format!("it doesn't take our certificate: {}", alert)),
+        | "access denied" => TlsFault::advised(format!(
+            "{} rejected the client certificate: {}; check {}",
+            name, alert, cert
+        )),
         "no application protocol" => TlsFault::advised(NO_HTTP_1_1),
-        "unrecognized name" => {
-            TlsFault::plain("it doesn't know itself by this name: unrecognized name")
-        }
-        _ => TlsFault::plain(format!("it ended TLS: {}", alert)),
+        "unrecognized name" => TlsFault::plain(format!(
+            "{} has no certificate for this name: unrecognized name",
+            name
+        )),
+        _ => TlsFault::plain(format!("{} ended TLS: {}", name, alert)),
     }
 }

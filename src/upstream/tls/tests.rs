@@ -71,13 +71,13 @@ fn names_are_sent_in_the_handshake_and_addresses_are_not() {
 #[test]
 fn reasons_are_reported_with_a_fix() {
     for (reason, expected) in &[
-        ("wrong version number", "try http://"),
-        ("tlsv13 alert certificate required", "give --proxy-cert"),
+        ("wrong version number", "use http://"),
+        ("tlsv13 alert certificate required", "set --proxy-cert"),
         ("ssl/tls alert handshake failure", "--proxy-cert"),
         ("tlsv1 alert protocol version", "1.2"),
-        ("tlsv1 alert no application protocol", "HTTP/2 alone"),
-        ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
-        ("bad signature", "TLS: bad signature"),
+        ("tlsv1 alert no application protocol", "only HTTP/2"),
+        ("tlsv1 alert unknown ca", "client certificate: unknown ca"),
+        ("bad signature", "TLS error: bad signature"),
     ] {
         let text = meaning(reason, TlsPeer::Proxy).text;
         assert!(text.contains(expected), "{}: {}", reason, text);

@@ -81,7 +81,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "the lookup of the proxy's name doesn't end",
         client: Client::IsClosed,
-        says: "no connection to proxy proxy.example:3128 within 10s",
+        says: "connection to proxy proxy.example:3128 timed out after 10s",
         code: Some(1),
         way: Way::Through,
         upstream: Upstream::Unnamed,
@@ -105,7 +105,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "the proxy neither accepts nor refuses the connection",
         client: Client::IsClosed,
-        says: "no connection to proxy proxy.example:3128 within 10s",
+        says: "connection to proxy proxy.example:3128 timed out after 10s",
         code: Some(1),
         way: Way::Through,
         upstream: Upstream::Blackhole,
@@ -149,7 +149,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "the reply isn't HTTP",
         client: Client::IsClosed,
-        says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
+        says: "proxy proxy.example:3128 sent an invalid reply: not HTTP/1",
         code: Some(1),
         way: Way::Through,
         upstream: Upstream::Does(talk_rubbish),
@@ -157,7 +157,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "the reply is too long",
         client: Client::IsClosed,
-        says: "proxy proxy.example:3128 sent no valid reply: its head has more than 16384 bytes",
+        says: "proxy proxy.example:3128 sent an invalid reply: the head has more than 16384 bytes",
         code: Some(1),
         way: Way::Through,
         upstream: Upstream::Does(|mut proxy| {
@@ -179,8 +179,8 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "the proxy requires other credentials",
         client: Client::IsClosed,
-        says: "proxy proxy.example:3128 refused example.org:22: 407 Proxy Authentication Required; it offers Basic: \
-               give --user and the password",
+        says: "proxy proxy.example:3128 refused example.org:22: 407 Proxy Authentication Required (offers Basic): \
+               the proxy requires authentication; set --user and the password",
         code: Some(4),
         way: Way::Through,
         upstream: Upstream::Does(|mut proxy| {
@@ -198,7 +198,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "without a proxy: the lookup of the destination's name doesn't end",
         client: Client::IsClosed,
-        says: "no connection to example.org:22 within 10s",
+        says: "connection to example.org:22 timed out after 10s",
         code: Some(1),
         way: Way::Directly,
         upstream: Upstream::Unnamed,
@@ -222,7 +222,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "without a proxy: the destination neither accepts nor refuses the connection",
         client: Client::IsClosed,
-        says: "no connection to example.org:22 within 10s",
+        says: "connection to example.org:22 timed out after 10s",
         code: Some(1),
         way: Way::Directly,
         upstream: Upstream::Blackhole,
@@ -230,7 +230,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
-        says: "cut: nothing moved for 60s",
+        says: "cut: no data for 60s",
         code: Some(1),
         way: Way::Directly,
         upstream: Upstream::Does(say_nothing),
@@ -292,7 +292,7 @@ pub const ROWS: &[Row] = &[
     Row {
         cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
-        says: "cut: nothing moved for 60s",
+        says: "cut: no data for 60s",
         code: Some(1),
         way: Way::Through,
         upstream: Upstream::Does(|mut proxy| {
@@ -342,7 +342,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "the client ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
-        says: "it left without a request",
+        says: "client disconnected without a request",
         code: None,
         way: Way::Served,
         upstream: Upstream::Closed,
@@ -350,7 +350,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "the client resets the connection without a request",
         client: Client::ResetsAsking,
-        says: "it left without a request: Connection reset by peer (os error 104)",
+        says: "client disconnected without a request: Connection reset by peer (os error 104)",
         code: None,
         way: Way::Served,
         upstream: Upstream::Closed,
@@ -366,7 +366,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "the request is too long",
         client: Client::Does(send_too_much, "400 Bad Request"),
-        says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
+        says: "denied: 400 Bad Request (the head has more than 16384 bytes)",
         code: None,
         way: Way::Served,
         upstream: Upstream::Closed,
@@ -399,7 +399,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "the lookup of the destination's name doesn't end",
         client: Client::IsTold("504 Gateway Timeout"),
-        says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
+        says: "denied: 504 Gateway Timeout (connection to example.org:22 timed out after 10s)",
         code: None,
         way: Way::Served,
         upstream: Upstream::Unnamed,
@@ -425,7 +425,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "the destination neither accepts nor refuses the connection",
         client: Client::IsTold("504 Gateway Timeout"),
-        says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
+        says: "denied: 504 Gateway Timeout (connection to example.org:22 timed out after 10s)",
         code: None,
         way: Way::Served,
         upstream: Upstream::Blackhole,
@@ -433,7 +433,7 @@ pub const PROXY_ROWS: &[Row] = &[
     Row {
         cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
-        says: "cut: nothing moved for 60s",
+        says: "cut: no data for 60s",
         code: None,
         way: Way::Served,
         upstream: Upstream::Does(say_nothing),
@@ -493,7 +493,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "the client ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
-        says: "it left without a request",
+        says: "client disconnected without a request",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Closed,
@@ -501,7 +501,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "the client resets the connection without a request",
         client: Client::ResetsAsking,
-        says: "it left without a request: Connection reset by peer (os error 104)",
+        says: "client disconnected without a request: Connection reset by peer (os error 104)",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Closed,
@@ -517,7 +517,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "the request is too long",
         client: Client::Does(send_too_much, "400 Bad Request"),
-        says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
+        says: "denied: 400 Bad Request (the head has more than 16384 bytes)",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Closed,
@@ -552,7 +552,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "the proxy neither accepts nor refuses the connection",
         client: Client::IsTold("6, TTL expired"),
-        says: "no connection to proxy proxy.example:3128 within 10s",
+        says: "connection to proxy proxy.example:3128 timed out after 10s",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Blackhole,
@@ -576,7 +576,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "the reply isn't HTTP",
         client: Client::IsTold("1, general failure"),
-        says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
+        says: "proxy proxy.example:3128 sent an invalid reply: not HTTP/1",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Does(talk_rubbish),
@@ -616,7 +616,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
-        says: "cut: nothing moved for 60s",
+        says: "cut: no data for 60s",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Does(|mut proxy| {
@@ -746,11 +746,11 @@ impl Row {
 
     /// Returns the timeout that the fault triggers, by the name of its option.
     pub fn timeout(&self) -> Option<&'static str> {
-        if self.says.contains("no connection to ") {
-            Some("connect").filter(|_| self.says.contains(" within "))
+        if self.says.contains("timed out after ") {
+            Some("connect")
         } else if self.says.contains(" within ") {
             Some("handshake")
-        } else if self.says.contains(" moved ") {
+        } else if self.says.contains("no data for ") {
             Some("idle")
         } else {
             None

@@ -342,5 +342,5 @@ fn a_peer_that_does_not_speak_tls_is_reported() {
     assert!(!client.poll_handshake().unwrap().is_ready());
     far.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     let why = explain(client.poll_handshake().unwrap_err(), TlsPeer::Proxy).to_string();
-    assert!(why.contains("try http://"), "{}", why);
+    assert!(why.contains("use http://"), "{}", why);
 }

@@ -8,7 +8,7 @@ use super::super::body::BodyError;
 use crate::proto::{FramingError, Malformed};
 use crate::text::escape::{excerpt, shown, Escaped};
 
-/// Why a request can't be forwarded. Displays with the request as its subject.
+/// Why a request can't be forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForwardError {
     /// The target is in origin form or asterisk form, as for the server itself (RFC 9112 §3.2).
@@ -42,8 +42,8 @@ impl fmt::Display for ForwardError {
         match self {
             ForwardError::Origin(target) => write!(
                 f,
-                "this is a proxy, no web server: name it in http_proxy, and ask for http://HOST/, \
-                 not for {}",
+                "this is a proxy, not a web server; set it as http_proxy, and request http://HOST/, \
+                 not {}",
                 path(target)
             ),
             ForwardError::NoUrl(target) => write!(
@@ -51,27 +51,29 @@ impl fmt::Display for ForwardError {
                 "only http:// URLs and CONNECT are served, not {}",
                 path(target)
             ),
-            ForwardError::Tls => f.write_str("https:// has to be asked for with CONNECT"),
+            ForwardError::Tls => f.write_str("https:// URLs must be requested with CONNECT"),
             ForwardError::Scheme(scheme) => write!(
                 f,
                 "only http:// URLs and CONNECT are served, not {}://",
                 scheme
             ),
             ForwardError::User => {
-                f.write_str("the URL of a request has no user and no password in it")
+                f.write_str("the URL of a request can't contain a username or a password")
             }
-            ForwardError::Fragment => f.write_str("the URL of a request has no '#' in it"),
+            ForwardError::Fragment => f.write_str("the URL of a request can't contain '#'"),
             ForwardError::Destination(why) => f.write_str(why),
             ForwardError::Framing(fault) => fault.fmt(f),
             ForwardError::Imitation(name) => write!(
                 f,
-                "some servers take its field '{}' for one that states the length of its body",
+                "some servers read the field '{}' as the length of the body",
                 Escaped(name.as_bytes())
             ),
-            ForwardError::LastHop => f.write_str("its Max-Forwards is 0: it ends at this proxy"),
+            ForwardError::LastHop => {
+                f.write_str("Max-Forwards is 0, so the request ends at this proxy")
+            }
             ForwardError::Hops(text) => write!(
                 f,
-                "its Max-Forwards isn't a number: '{}'",
+                "Max-Forwards isn't a number: '{}'",
                 Escaped(text.as_bytes())
             ),
         }
@@ -106,8 +108,8 @@ impl fmt::Display for ReplyError {
         match self {
             ReplyError::Head(fault) => f.write_str(&excerpt(&fault.to_string())),
             ReplyError::Framing(fault) => f.write_str(&excerpt(&fault.to_string())),
-            ReplyError::Chunk => f.write_str("it has a chunk that can't be read"),
-            ReplyError::Missing => f.write_str("the connection ended before its head was complete"),
+            ReplyError::Chunk => f.write_str("the body has an invalid chunk"),
+            ReplyError::Missing => f.write_str("the connection ended before the head was complete"),
         }
     }
 }

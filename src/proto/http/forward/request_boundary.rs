@@ -68,7 +68,7 @@ pub struct BrokenChunk;
 
 impl fmt::Display for BrokenChunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("its request has a chunk that can't be read")
+        f.write_str("the request has an invalid chunk")
     }
 }
 

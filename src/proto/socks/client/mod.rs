@@ -19,7 +19,7 @@ fn refused(refusal: SocksRefusal) -> NegotiationStep {
     NegotiationStep::Refused(Box::new(Refusal::Socks(refusal)))
 }
 
-/// Why a proxy's bytes aren't a SOCKS reply. Displays with the proxy as its subject.
+/// Why a proxy's bytes aren't a SOCKS reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksError {
     /// The first byte isn't that of a reply of this version.
@@ -38,18 +38,18 @@ pub enum SocksError {
 }
 
 impl SocksError {
-    /// Returns the protocol that the proxy seems to speak, and what to try.
+    /// Returns the protocol that the proxy seems to speak, and the scheme for it.
     pub(in crate::proto) fn spoken_instead(self) -> Option<&'static str> {
         match self {
-            SocksError::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
+            SocksError::Start { byte: b'H', .. } => Some("HTTP instead of SOCKS; use http://"),
             SocksError::Start {
                 version: VERSION,
                 byte: reply_4::VERSION,
-            } => Some("it speaks SOCKS4: try socks4a://"),
+            } => Some("SOCKS4 instead of SOCKS5; use socks4a://"),
             SocksError::Start {
                 version: VERSION_4,
                 byte: VERSION,
-            } => Some("it speaks SOCKS5: try socks5h://"),
+            } => Some("SOCKS5 instead of SOCKS4; use socks5h://"),
             _ => None,
         }
     }
@@ -65,10 +65,14 @@ impl fmt::Display for SocksError {
                 write!(f, "not SOCKS{} (it begins with {})", version, byte)
             }
             SocksError::Method(method) => {
-                write!(f, "it chooses method {}, which wasn't offered", method)
+                write!(
+                    f,
+                    "authentication method {}, which ptunnel didn't offer",
+                    method
+                )
             }
-            SocksError::Ahead => f.write_str("it says more than it was asked for"),
-            SocksError::Address(kind) => write!(f, "its address is of kind {}", kind),
+            SocksError::Ahead => f.write_str("unexpected bytes after the reply"),
+            SocksError::Address(kind) => write!(f, "unknown address type {}", kind),
         }
     }
 }

@@ -203,22 +203,20 @@ mod tests {
         );
         let by_name = end(socks("a:1", None), &[rejected]);
         assert!(
-            by_name.ends_with("socks4:// has them resolved here"),
+            by_name.ends_with("use socks4://, so that ptunnel resolves them"),
             "{}",
             by_name
         );
         let unknown = end(socks("a:1", None), &[b"\x00\x00\0\0\0\0\0\0"]);
-        assert_eq!(unknown, "refused it: SOCKS reply 0, of no known meaning");
+        assert_eq!(unknown, "refused it: unknown SOCKS reply 0");
     }
 
     #[test]
     fn a_refusal_because_of_identd_has_advice() {
         let none = end(socks("a:1", Some("joe")), &[b"\x00\x5c"]);
-        assert!(
-            none.starts_with("refused it: it reaches no identd on this machine (SOCKS reply 92): "),
-            "{}",
-            none
-        );
+        let expected =
+            "refused it: the proxy can't reach identd on this machine (SOCKS reply 92); ";
+        assert!(none.starts_with(expected), "{}", none);
         let other = end(socks("a:1", Some("joe")), &[b"\x00\x5d"]);
         assert!(other.starts_with("refused us: identd"), "{}", other);
     }
@@ -228,11 +226,11 @@ mod tests {
         let text = |reply: &[u8]| end(socks("a:1", None), &[reply]);
         assert_eq!(
             text(b"HTTP/1.1 400 Bad Request\r\n"),
-            "malformed: it speaks HTTP: try http://"
+            "malformed: HTTP instead of SOCKS; use http://"
         );
         assert_eq!(
             text(b"\x05\xff"),
-            "malformed: it speaks SOCKS5: try socks5h://"
+            "malformed: SOCKS5 instead of SOCKS4; use socks5h://"
         );
         assert_eq!(text(b"\x04"), "malformed: not SOCKS4 (it begins with 4)");
     }

@@ -119,7 +119,7 @@ fn destination(
     port: u16,
 ) -> Result<HostPort, SocksRejection> {
     let destination = host.and_then(|host| match port {
-        0 => Err(format!("it asks for {} without a port", host)),
+        0 => Err(format!("the request for {} has no port", host)),
         _ => Ok(HostPort { host, port }),
     });
     destination.map_err(|why| SocksRejection::Destination { version, why })

@@ -64,7 +64,7 @@ impl SocksReply {
     }
 }
 
-/// Why a client can't be served. Displays as the reason, with the client as its subject.
+/// Why a client can't be served. Displays as the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocksRejection {
     /// The client must have a password, which SOCKS4 can't send.
@@ -123,42 +123,44 @@ impl SocksRejection {
 impl fmt::Display for SocksRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SocksRejection::Password => {
-                f.write_str("SOCKS4 has no password, and one is wanted: SOCKS5 and HTTP have it")
-            }
+            SocksRejection::Password => f.write_str(
+                "SOCKS4 has no password, which this listener requires; use SOCKS5 or HTTP",
+            ),
             SocksRejection::UserId => {
-                write!(f, "its SOCKS4 user id has more than {} bytes", v4::MAX_TEXT)
+                write!(f, "the SOCKS4 user ID has more than {} bytes", v4::MAX_TEXT)
             }
             SocksRejection::Name => write!(
                 f,
-                "the name in its SOCKS4 request has more than {} bytes",
+                "the name in the SOCKS4 request has more than {} bytes",
                 v4::MAX_TEXT
             ),
             SocksRejection::Method(method::LOGIN) => {
-                f.write_str("its SOCKS5 greeting offers no user and password")
+                f.write_str("the SOCKS5 client offers no username and password")
             }
             SocksRejection::Method(_) => {
-                f.write_str("its SOCKS5 greeting doesn't go without authentication")
+                f.write_str("the SOCKS5 client doesn't offer to go without authentication")
             }
             SocksRejection::LoginVersion(version) => {
-                write!(f, "its SOCKS5 login has version {}", version)
+                write!(f, "the SOCKS5 login has version {}", version)
             }
-            SocksRejection::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
+            SocksRejection::Login => {
+                f.write_str("the username or the password of the SOCKS5 login is wrong")
+            }
             SocksRejection::Version(version) => {
-                write!(f, "its SOCKS5 request has version {}", version)
+                write!(f, "the SOCKS5 request has version {}", version)
             }
             SocksRejection::AddressType(code) => {
-                write!(f, "SOCKS5 has no type {} of addresses", code)
+                write!(f, "unknown SOCKS5 address type {}", code)
             }
             SocksRejection::Command { version, code: 2 } => {
-                write!(f, "SOCKS{}'s BIND isn't served, CONNECT alone", version)
+                write!(f, "SOCKS{} BIND isn't supported, only CONNECT", version)
             }
             SocksRejection::Command {
                 version: VERSION,
                 code: 3,
-            } => f.write_str("SOCKS5's UDP ASSOCIATE isn't served, CONNECT alone"),
+            } => f.write_str("SOCKS5 UDP ASSOCIATE isn't supported, only CONNECT"),
             SocksRejection::Command { version, code } => {
-                write!(f, "SOCKS{} has no command {}", version, code)
+                write!(f, "unknown SOCKS{} command {}", version, code)
             }
             SocksRejection::Destination { why, .. } => f.write_str(why),
         }

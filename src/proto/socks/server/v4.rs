@@ -158,18 +158,18 @@ mod tests {
     fn a_rejection_has_a_reply_and_a_reason() {
         for (request, word) in &[
             (vec![4, 2], "BIND"),
-            (vec![4, 3, 0], "no command 3"),
-            (vec![4, 0], "no command 0"),
+            (vec![4, 3, 0], "unknown SOCKS4 command 3"),
+            (vec![4, 0], "unknown SOCKS4 command 0"),
             (asking_for(b"", 1), "missing"),
             (asking_for(b"a b", 1), "'a b'"),
             (asking_for(b"-x", 1), "-x"),
             (asking_for(b"a\r\nb", 1), "\\r\\n"),
             (asking_for(b"\xff", 1), "\\xff"),
             (asking_for(b"fe80::1%eth0", 1), "zone id"),
-            (asking_for(b"example.org", 0), "example.org without a port"),
+            (asking_for(b"example.org", 0), "example.org has no port"),
             (
                 [&asking(0, [192, 0, 2, 7])[..], b"\0"].concat(),
-                "192.0.2.7 without a port",
+                "192.0.2.7 has no port",
             ),
             ([&asking(1, [9, 9, 9, 9])[..], &[b'x'; 256]].concat(), "255"),
             (asking_for(&[b'x'; 256], 1), "255"),

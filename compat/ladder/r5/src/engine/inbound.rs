@@ -90,7 +90,7 @@ async fn open(
                 };
                 Ok(Some((client, opened, session, request)))
             }
-            Err(e) => Err(Error::other("cannot answer", e).to(request.destination)),
+            Err(e) => Err(Error::other("cannot send a reply", e).to(request.destination)),
         },
         Ok(Err(error)) => {
             let rejection = inbound.failed(&request, error);
@@ -117,7 +117,7 @@ async fn read_handshake<S: Transport>(
             Ok(Step::Read) => chunk = read(&mut client).await?,
             Ok(Step::Send(answer)) => {
                 let sent = client.write_all(&answer).await;
-                sent.map_err(|e| Error::other("cannot answer", e))?;
+                sent.map_err(|e| Error::other("cannot send a reply", e))?;
                 chunk.clear();
             }
             Ok(Step::Done(request)) => break Ok(request),

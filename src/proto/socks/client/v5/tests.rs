@@ -103,7 +103,7 @@ fn a_refusal_is_recognized_by_its_code_before_its_end() {
             b"\x05\x05\x00\x01\0\0\0\0\0\0",
             "connection refused (SOCKS reply 5)",
         ),
-        (b"\x05\x5b", "SOCKS reply 91, of no known meaning"),
+        (b"\x05\x5b", "unknown SOCKS reply 91"),
     ];
     for (reply, reason) in cases {
         let text = end(socks("a:1", None), &[NO_AUTHENTICATION, reply]);
@@ -112,7 +112,7 @@ fn a_refusal_is_recognized_by_its_code_before_its_end() {
     let unknown: &[u8] = b"\x05\x08";
     let by_name = end(socks("a:1", None), &[NO_AUTHENTICATION, unknown]);
     assert!(
-        by_name.ends_with("socks5:// has them resolved here"),
+        by_name.ends_with("use socks5://, so that ptunnel resolves them"),
         "{}",
         by_name
     );
@@ -128,11 +128,11 @@ fn a_refusal_is_recognized_by_its_code_before_its_end() {
 fn a_refused_login_has_its_own_reasons() {
     let none: &[u8] = b"\x05\xff";
     let nameless = end(socks("a:1", None), &[none]);
-    assert_eq!(nameless, "refused us: it wants credentials");
+    assert_eq!(nameless, "refused us: the proxy requires authentication");
     let named = end(joe(), &[none]);
-    assert!(named.starts_with("refused us: it wants credentials of another kind"));
+    assert!(named.starts_with("refused us: the proxy requires another authentication method"));
     let wrong = end(joe(), &[LOGIN, b"\x01\x01"]);
-    assert!(wrong.starts_with("refused us: it doesn't take the credentials"));
+    assert!(wrong.starts_with("refused us: the proxy rejected the username or the password"));
 }
 
 /// Regression: each client sent the password once more, until the account was locked.
@@ -144,11 +144,11 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let mut refused = next();
     assert_eq!(refused.begin(), b"\x05\x02\x00\x02");
     let text = end(refused, &[LOGIN, b"\x01\x01"]);
-    assert!(text.starts_with("refused us: it doesn't take"), "{}", text);
+    assert!(text.contains("rejected the username"), "{}", text);
     let mut withheld = next();
     assert_eq!(withheld.begin(), b"\x05\x01\x00");
     let text = end(withheld, &[b"\x05\xff"]);
-    assert!(text.contains("refused the password before"), "{}", text);
+    assert!(text.contains("rejected the password before"), "{}", text);
     assert!(end(next(), &[LOGIN]).contains("method 2"));
     assert_eq!(end(next(), &[NO_AUTHENTICATION, GRANTED]), "granted: ");
 }
@@ -158,11 +158,11 @@ fn other_protocols_are_named() {
     let text = |replies: &[&[u8]]| end(socks("a:1", None), replies);
     assert_eq!(
         text(&[b"HTTP/1.1 400 Bad Request\r\n"]),
-        "malformed: it speaks HTTP: try http://"
+        "malformed: HTTP instead of SOCKS; use http://"
     );
     assert_eq!(
         text(&[b"\x00\x5b"]),
-        "malformed: it speaks SOCKS4: try socks4a://"
+        "malformed: SOCKS4 instead of SOCKS5; use socks4a://"
     );
     assert_eq!(
         text(&[b"SSH-2.0-"]),
@@ -170,9 +170,9 @@ fn other_protocols_are_named() {
     );
     assert!(text(&[b"\x05\x02"]).contains("method 2"));
     assert!(text(&[b"\x05\x01"]).contains("method 1"));
-    assert!(text(&[NO_AUTHENTICATION, b"\x05\x00\x00\x02"]).contains("kind 2"));
+    assert!(text(&[NO_AUTHENTICATION, b"\x05\x00\x00\x02"]).contains("address type 2"));
     let ahead = [NO_AUTHENTICATION, GRANTED].concat();
-    assert!(text(&[&ahead]).contains("more than it was asked for"));
+    assert!(text(&[&ahead]).contains("unexpected bytes after the reply"));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_rejection_has_a_reply_and_a_reason() {
         (named("a\r\nb", 1), 1, "\\r\\n"),
         (named("fe80::1%eth0", 1), 1, "zone id"),
         (asking(3, b"\x01\xff", 1), 1, "\\xff"),
-        (named("example.org", 0), 1, "without a port"),
+        (named("example.org", 0), 1, "has no port"),
     ] {
         let (reply, why) = code(request);
         assert_eq!(reply, *expected, "{}", why);

@@ -102,7 +102,7 @@ fn open(
                         }))
                     }
                     Err(e) => {
-                        let error = Error::other("cannot answer", e).to(request.destination);
+                        let error = Error::other("cannot send a reply", e).to(request.destination);
                         Either::B(future::err(error))
                     }
                 })
@@ -154,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
             } else {
                 try_ready!(self
                     .poll_send()
-                    .map_err(|e| Error::other("cannot answer", e)));
+                    .map_err(|e| Error::other("cannot send a reply", e)));
                 self.handshake.feed(&[])
             };
             match step {

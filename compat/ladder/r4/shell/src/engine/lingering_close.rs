@@ -29,7 +29,7 @@ pub(super) fn reject(
     let closed = aio::write_all(client, reply)
         .and_then(|(client, _)| aio::shutdown(client))
         .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
-        .map_err(|e| Error::other("cannot answer", e));
+        .map_err(|e| Error::other("cannot send a reply", e));
     let late = || Error::rejected("");
     deadline(closed, LINGER, late).then(move |_| future::err(error))
 }

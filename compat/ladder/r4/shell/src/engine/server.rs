@@ -35,8 +35,8 @@ use crate::os::sys;
 /// The first bind that fails, before any client is served; the first thread that fails.
 pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     match sys::raise_descriptor_limit() {
-        Ok(limit) => info!("up to {} descriptors", limit),
-        Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
+        Ok(limit) => info!("limit of file descriptors: {}", limit),
+        Err(e) => warn!("cannot raise the limit of file descriptors: {}", e),
     }
     // Before any thread starts, because this changes the environment.
     let service_manager = ServiceManager::of_process(sys::monotonic);

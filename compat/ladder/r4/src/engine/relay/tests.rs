@@ -102,6 +102,6 @@ fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
         }
         assert!(!relay.is_finished());
         let cut = relay.await.unwrap().unwrap_err();
-        assert_eq!(cut.to_string(), "nothing moved for 0.4s");
+        assert_eq!(cut.to_string(), "no data for 0.4s");
     });
 }
