@@ -72,6 +72,7 @@ pub(super) fn configure(
             options.one_or_default_with("threads", number(1024))?
         },
         splice: options.one_or_default("splice")?,
+        is_confined: !options.is_present("unconfined"),
         verbosity: match (
             options.is_present("quiet"),
             options.values("verbose").count(),

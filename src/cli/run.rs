@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, ErrorKind, Write};
 
-use log::warn;
+use log::{info, warn};
 
 use super::config_source::Answers;
 use super::env::Environment;
@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::listener::reload::ConfigSource;
 use crate::observe::diagnose::{self, PathOpener};
 use crate::observe::logging;
+use crate::os::sys;
 use crate::upstream::pac;
 
 /// Runs the program with the arguments of this process; returns the exit code. `engine` serves the
@@ -53,6 +54,8 @@ fn try_run(
             _ => Ok(0),
         },
         Command::Run(config, warnings) => {
+            // Before the first thread, since it holds for those that this one starts.
+            let confinement = confine(&config);
             // Starts the first thread.
             let logging = logging::init(
                 config.verbosity,
@@ -63,6 +66,7 @@ fn try_run(
             for warning in warnings {
                 warn!("{}", warning);
             }
+            info!("{}", confinement);
             argv_scrub::settle(filter, config.has_credentials());
             if config.test {
                 return diagnose::run(&config, open);
@@ -75,6 +79,19 @@ fn try_run(
                 }
             })
         }
+    }
+}
+
+/// Gives up the privileges and system calls that the program doesn't need; returns a line for the
+/// log.
+fn confine(config: &Config) -> String {
+    if !config.is_confined {
+        return "not confined: --unconfined is given".into();
+    }
+    match sys::confine_program(config.starts_programs()) {
+        Ok(true) => "confined: no new privileges; system calls are filtered".into(),
+        Ok(false) => "confined: no new privileges; this kernel filters no system calls".into(),
+        Err(e) => format!("not confined: cannot filter system calls: {}", e),
     }
 }
 

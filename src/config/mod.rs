@@ -311,6 +311,8 @@ pub struct Config {
     pub threads: usize,
     /// When bulk data is spliced.
     pub splice: Splice,
+    /// Whether the process gives up what it doesn't need: new privileges, and system calls.
+    pub is_confined: bool,
     /// The least severe level that is logged.
     pub verbosity: LevelFilter,
     /// The format of log lines.
@@ -326,6 +328,11 @@ impl Config {
     pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
         let tunnels = self.tunnels.iter().map(|spec| &spec.destination);
         tunnels.chain(&self.stdio)
+    }
+
+    /// Returns whether ptunnel starts other programs: the process that runs a PAC file.
+    pub fn starts_programs(&self) -> bool {
+        self.route.pac.is_some()
     }
 
     /// Returns whether it contains a password or a private key.

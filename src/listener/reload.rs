@@ -219,6 +219,7 @@ fn fixed(started: &Config, config: &Config) -> Vec<&'static str> {
             "drain-timeout",
             started.timeouts.drain == config.timeouts.drain,
         ),
+        ("unconfined", started.is_confined == config.is_confined),
         ("status", started.status == config.status),
         ("log-format", started.log_format == config.log_format),
         ("log-to", started.log_to == config.log_to),

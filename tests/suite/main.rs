@@ -19,6 +19,7 @@ mod bounds;
 mod chains;
 mod challenges;
 mod config;
+mod confinement;
 mod connect;
 mod delivery;
 mod demo;

@@ -47,7 +47,7 @@ impl Site {
         &self.program
     }
 
-    fn signal_with(&self, text: &str) {
+    pub fn signal_with(&self, text: &str) {
         fs::write(self.folder.at("ptunnel.toml"), text).expect("the file");
         self.program.signal(sys::SIGHUP);
     }

@@ -114,6 +114,13 @@ impl Process {
         numbers.filter(|number: &usize| *number < limit).count()
     }
 
+    /// Returns its threads, each as a process.
+    pub fn thread_ids(self) -> Vec<Process> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0)).expect("the process lives");
+        let ids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+        ids.map(Process).collect()
+    }
+
     /// Returns the number of threads, without the log's, which starts with the first line.
     pub fn threads(self) -> usize {
         let path = format!("/proc/{}/task", self.0);

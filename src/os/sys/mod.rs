@@ -6,6 +6,8 @@
 
 #[cfg(feature = "cli")]
 mod argv;
+#[cfg(feature = "cli")]
+mod confinement;
 mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
@@ -20,12 +22,16 @@ mod process;
 mod quickjs;
 #[cfg(feature = "pac")]
 mod sandbox;
+#[cfg(any(feature = "cli", feature = "pac"))]
+mod seccomp;
 mod socket_activation;
 #[cfg(feature = "legacy")]
 mod task_handle;
 
 #[cfg(feature = "cli")]
 pub use self::argv::{effective_user, rewrite_arguments};
+#[cfg(feature = "cli")]
+pub(crate) use self::confinement::confine_program;
 pub use self::descriptor::{unacknowledged, ReservedFd};
 pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]

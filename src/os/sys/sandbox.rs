@@ -122,29 +122,19 @@ fn limit(resource: c_int, most: u64) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use super::super::seccomp::{self, Allowed};
     use super::*;
 
     /// Forbids new privileges, and all system calls but those for memory, time and open descriptors:
     /// also `ptrace` and `process_vm_readv`, which reach another process without a descriptor.
     pub(super) fn forbid() -> io::Result<()> {
-        let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
-        // SAFETY: takes a terminated name, then numbers alone, of the size that the kernel reads.
-        check(unsafe {
-            libc::prctl(libc::PR_SET_NAME, b"ptunnel-pac\0".as_ptr());
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused)
-        })?;
-        forbid_calls()
+        // SAFETY: takes a terminated name.
+        check(unsafe { libc::prctl(libc::PR_SET_NAME, b"ptunnel-pac\0".as_ptr()) })?;
+        seccomp::forbid_privileges()?;
+        seccomp::filter(Allowed::Only(ALLOWED)).map(drop)
     }
 
-    /// As `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64` of linux/audit.h, which libc doesn't have.
-    #[cfg(target_arch = "x86_64")]
-    const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
-    #[cfg(target_arch = "aarch64")]
-    const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    const ARCHITECTURE: Option<u32> = None;
-
-    const ALLOWED: [libc::c_long; 21] = [
+    const ALLOWED: &[libc::c_long] = &[
         libc::SYS_read,
         libc::SYS_write,
         libc::SYS_recvfrom,
@@ -167,46 +157,6 @@ mod linux {
         libc::SYS_exit,
         libc::SYS_exit_group,
     ];
-
-    /// Installs a filter (seccomp(2)) that fails all other calls with EPERM.
-    fn forbid_calls() -> io::Result<()> {
-        let architecture = match ARCHITECTURE {
-            Some(architecture) => architecture,
-            None => return Ok(()),
-        };
-        // Offsets in `struct seccomp_data`: the call's number, then the architecture.
-        let (number, machine) = (0, 4);
-        let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-        let equals = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-        let answer = (libc::BPF_RET | libc::BPF_K) as u16;
-        let step = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
-        let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-        let count = ALLOWED.len() as u8;
-        let mut program = vec![
-            step(load, machine, 0, 0),
-            // Another architecture's numbers mean other calls: jump to the refusal.
-            step(equals, architecture, 0, count + 1),
-            step(load, number, 0, 0),
-        ];
-        for (index, call) in ALLOWED.iter().enumerate() {
-            // Jump over the remaining ones and the refusal.
-            program.push(step(equals, *call as u32, count - index as u8, 0));
-        }
-        program.push(step(answer, refusal, 0, 0));
-        program.push(step(answer, libc::SECCOMP_RET_ALLOW, 0, 0));
-        let program = libc::sock_fprog {
-            len: program.len() as u16,
-            filter: program.as_mut_ptr(),
-        };
-        let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
-        let filter: *const libc::sock_fprog = &program;
-        // SAFETY: the program and what it points to live through the call, which copies them.
-        match check(unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, filter) }) {
-            // A kernel without seccomp.
-            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-            result => result.map(drop),
-        }
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

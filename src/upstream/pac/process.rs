@@ -60,7 +60,16 @@ impl Process {
                 busy: Duration::from_secs(0),
             })
         };
-        start().map_err(|e| CallFault::Failed(format!("cannot start the PAC process: {}", e)))
+        start().map_err(|e| {
+            let hint = match e.raw_os_error() {
+                // By the filter that `cli::run` installs.
+                Some(libc::EPERM) => {
+                    "; ptunnel was started without a PAC file, and can't start programs since: restart it"
+                }
+                _ => "",
+            };
+            CallFault::Failed(format!("cannot start the PAC process: {}{}", e, hint))
+        })
     }
 
     #[cfg(test)]
