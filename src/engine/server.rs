@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::listener::bind::BoundListener;
 use crate::listener::reload::{ConfigSource, Delivery, Reload};
 use crate::listener::set::ListenerSet;
-use crate::observe::access_log;
+use crate::observe::{access_log, limits};
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
@@ -85,6 +85,8 @@ fn serve_on_all(
 ) -> Result<(), Error> {
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
+    let counted = permits.clone();
+    limits::watch(config.max_connections, move || counted.clients());
     let (leader, stop) = Leader::new();
     let (ender, end) = Leader::new();
     let (ended, ends) = mpsc::unbounded();

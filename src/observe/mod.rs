@@ -2,6 +2,7 @@
 //!
 //! - [`session`]: plain types for the end of a session. [`access_log`] logs them; [`stats`] counts
 //!   them per listener. [`turned_away`] logs and counts the clients that an ACL excludes.
+//! - [`limits`] warns before ptunnel reaches one.
 //! - [`logging`]: log lines, their fields, and their destinations.
 //! - `status`: the HTTP server of `--status` (page, JSON, Prometheus metrics).
 //! - [`diagnose`] runs `--test`.
@@ -13,6 +14,7 @@
 
 pub mod access_log;
 pub mod diagnose;
+pub mod limits;
 pub mod logging;
 pub mod session;
 pub mod stats;

@@ -9,6 +9,7 @@ pub mod exhaustion;
 pub mod mutex;
 pub mod panics;
 pub mod resolver;
+pub(crate) mod resources;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod sd_notify;
 pub(crate) mod semaphore;

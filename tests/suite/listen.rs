@@ -282,7 +282,8 @@ fn without_descriptors_it_waits_warns_once_and_recovers() {
         program.process().cpu() - before < Duration::from_millis(200)
     });
     let told = program.stderr();
-    assert_eq!(told.lines().count(), 1, "{}", told);
+    let lines = told.lines().filter(|line| !line.contains("near a limit"));
+    assert_eq!(lines.count(), 1, "{}", told);
     assert!(told.contains(&program.address().to_string()), "{}", told);
     for ends in &mut all {
         ends.check();

@@ -1042,6 +1042,54 @@ fn a_head_request_gets_no_body() {
     assert!(head.contains("\r\nAllow: GET, HEAD\r\n"), "{}", head);
 }
 
+#[test]
+fn a_limit_of_clients_is_announced_before_it_is_reached() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["-v", "--max-connections", "10"])
+        .watched()
+        .start();
+    let limits = |member: &str| {
+        let of_clients = "[l for l in s['limits'] if l['resource'] == 'clients'][0]";
+        evaluated(&program, &format!("{}['{}']", of_clients, member))
+    };
+    let mut clients: Vec<_> = (0..7).map(|_| gate.join(&program)).collect();
+    eventually_is(&program, "ptunnel_clients", &[], 7.0);
+    assert_eq!(
+        (limits("used"), limits("near")),
+        ("7".into(), "False".into())
+    );
+    clients.push(gate.join(&program));
+    program.says(&["warning: near a limit: 8 of 10 clients; at the limit, clients wait"]);
+    assert_eq!(
+        (limits("limit"), limits("near")),
+        ("10".into(), "True".into())
+    );
+    let used = |resource: &str| {
+        let label = format!("resource=\"{}\"", resource);
+        metric(&program, "ptunnel_limit_used", &[&label])
+    };
+    assert_eq!(used("clients"), 8.0);
+    assert!(used("descriptors") > 16.0);
+    drop(clients);
+    program.says(&["info: no longer near a limit: ", " of 10 clients"]);
+}
+
+#[test]
+fn a_limit_of_descriptors_is_announced_before_it_is_reached() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .after("ulimit -n 64")
+        .start();
+    let _clients: Vec<_> = (0..22).map(|_| gate.join(&program)).collect();
+    let line = program.says(&["near a limit", "of 64 file descriptors"]);
+    let used = line.split(' ').find_map(|word| word.parse::<usize>().ok());
+    assert!(used.map_or(false, |used| used < 64), "{}", line);
+    gate.join(&program).check();
+}
+
 /// They take threads for a short time. Before, sixteen of them blocked all other requests.
 #[test]
 fn silent_clients_delay_no_tunnel_and_are_disconnected() {
@@ -1460,6 +1508,10 @@ const NUMBERS: &str = r#"{
             "carried": {"upload": 3000000, "download": 32}}
     ],
     "more_tunnels": 1234,
+    "limits": [
+        {"resource": "clients", "used": 4321, "limit": 5000, "near": true},
+        {"resource": "memory", "used": 41000000, "limit": 268000000, "near": false}
+    ],
     "proxies": [
         {"proxy": "one.example:1", "state": "down", "answers": 21, "failures": 22},
         {"proxy": "two.example:2", "state": "in use", "answers": 23, "failures": 24},
@@ -1472,7 +1524,7 @@ const NUMBERS: &str = r#"{
 }"#;
 
 const SHOWN: &str = "\
-state: (warn) | Degraded: last connection to 127.0.0.1:8993 failed, 3 connections failed in the last minute, 1 of 3 proxies down
+state: (warn) | Degraded: last connection to 127.0.0.1:8993 failed, 3 connections failed in the last minute, 1 of 3 proxies down, near a limit: 4,321 of 5,000 connections
 p: This page needs JavaScript. The numbers are at | /status.json | and | /metrics | .
 clients: 1,234
 clients-note: 56,789 opened since start
@@ -1486,6 +1538,7 @@ failed: 8
 failed-note: last 10 min; 20 total
 uptime: 1 d 2 h
 version: ptunnel 9.8.7
+limits: In use: | 4,321 of 5,000 connections | , | 41.0 MB of 268 MB memory
 figcaption: Throughput
 key: bytes in: 1.50 kB/s | bytes out: 2.00 MB/s
 scale: 2 MB/s | 0

@@ -94,7 +94,8 @@ impl ListenerSet {
         let status = config.status.as_ref().map(bind_status).transpose()?;
         let registry = status
             .as_ref()
-            .map(|_| Arc::new(Registry::new(turned_away.clone())));
+            .map(|_| Registry::new(turned_away.clone(), config.max_connections))
+            .map(Arc::new);
         let mut set = ListenerSet {
             threads: config.threads,
             turned_away,

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::history::{History, Interval, STEP};
 use super::registry::{ListenerEntry, Registry, Snapshot};
 use crate::error::Cause;
+use crate::observe::limits::{self, Reading};
 use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
 use crate::text::json::{array, Object, Quoted};
@@ -23,6 +24,7 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     let snapshot = registry.snapshot();
     let totals = snapshot.totals();
     let (tunnels, more_tunnels) = snapshot.oldest(MAX_TUNNELS);
+    let limits = limits::readings(totals.clients, registry.max_clients);
     let mut recent = Histogram::default();
     for step in &steps {
         recent.add(&step.opening);
@@ -30,7 +32,7 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     let mut object = Object::default();
     object.member("version", Quoted(env!("CARGO_PKG_VERSION")));
     object.member("host", Maybe(registry.host.as_deref().map(Quoted)));
-    object.member("state", Quoted(state(&snapshot, &steps)));
+    object.member("state", Quoted(state(&snapshot, &steps, &limits)));
     object.member("time", seconds(SystemTime::now()));
     object.member("uptime", Decimal(registry.uptime()));
     object.member("clients", totals.clients);
@@ -46,6 +48,7 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     object.member("listeners", array(snapshot.listeners.iter().map(listener)));
     object.member("tunnels", array(tunnels.iter().map(tunnel)));
     object.member("more_tunnels", more_tunnels);
+    object.member("limits", array(limits.iter().map(limit)));
     object.member("proxies", array(snapshot.proxies().iter().map(proxy)));
     object.member("history", timeline(&steps));
     let mut text = object.end();
@@ -76,11 +79,11 @@ fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
 /// Returns the overall state:
 ///
 /// - `failing` if the last client got no tunnel on every open listener that had clients;
-/// - `degraded` if that applies to some of these listeners, a proxy is down, or clients failed
-///   within the last minute;
+/// - `degraded` if that applies to some of these listeners, a proxy is down, clients failed within
+///   the last minute, or a limit is near;
 /// - `unused` before the first client;
 /// - `serving` otherwise.
-fn state(snapshot: &Snapshot, steps: &[Interval]) -> &'static str {
+fn state(snapshot: &Snapshot, steps: &[Interval], limits: &[Reading]) -> &'static str {
     let used = snapshot
         .open()
         .filter(|entry| entry.stats.last_outcome().is_some());
@@ -89,9 +92,10 @@ fn state(snapshot: &Snapshot, steps: &[Interval]) -> &'static str {
     let is_proxy_down = snapshot.proxies().iter().any(|(_, health)| health.is_down);
     let minute = (60 / STEP.as_secs()) as usize;
     let failed_recent = steps.iter().rev().take(minute).any(|step| step.failed > 0);
+    let is_near_limit = limits.iter().any(Reading::is_near);
     if failing > 0 && failing == used.len() {
         "failing"
-    } else if failing > 0 || is_proxy_down || failed_recent {
+    } else if failing > 0 || is_proxy_down || failed_recent || is_near_limit {
         "degraded"
     } else if used.is_empty() {
         "unused"
@@ -125,6 +129,15 @@ fn listener(listener: &ListenerEntry) -> String {
         "last_error",
         Maybe(listener.stats.last_failure().map(failure)),
     );
+    object.end()
+}
+
+fn limit(reading: &Reading) -> String {
+    let mut object = Object::default();
+    object.member("resource", Quoted(reading.resource.label()));
+    object.member("used", reading.usage.used);
+    object.member("limit", reading.usage.limit);
+    object.member("near", reading.is_near());
     object.end()
 }
 

@@ -6,8 +6,10 @@ use std::time::UNIX_EPOCH;
 
 use super::registry::{ListenerEntry, Registry};
 use crate::error::Cause;
+use crate::observe::limits::{self, Reading};
 use crate::observe::session::ENDS;
 use crate::observe::stats::Totals;
+use crate::os::resources::{self, Usage};
 use crate::text::seconds::Decimal;
 use crate::upstream::ProxyHealth;
 
@@ -148,6 +150,10 @@ pub(super) fn page(registry: &Registry) -> String {
         "Failed attempts to use the proxy.",
         &|health| health.failures,
     );
+    text.limits(&limits::readings(
+        snapshot.totals().clients,
+        registry.max_clients,
+    ));
     text.process(registry);
     text.0
 }
@@ -177,6 +183,26 @@ impl MetricsText {
         let _ = writeln!(self.0, "{}", line);
     }
 
+    fn limits(&mut self, readings: &[Reading]) {
+        let mut of_limits = |name, help, value: &dyn Fn(&Usage) -> u64| {
+            self.head(name, "gauge", help);
+            for reading in readings {
+                let label = format!("resource=\"{}\"", reading.resource.label());
+                self.sample(name, &label, value(&reading.usage));
+            }
+        };
+        of_limits(
+            "ptunnel_limit",
+            "The limit of each resource that has one; memory in bytes.",
+            &|usage| usage.limit,
+        );
+        of_limits(
+            "ptunnel_limit_used",
+            "The use of each resource that has a limit; memory in bytes.",
+            &|usage| usage.used,
+        );
+    }
+
     /// Adds the metrics of the process under the names of Prometheus's client libraries.
     fn process(&mut self, registry: &Registry) {
         let started = registry
@@ -191,11 +217,9 @@ impl MetricsText {
             self.head(name, "gauge", "Resident memory in bytes.");
             self.line(format_args!("{} {}", name, bytes));
         }
-        if let Ok(open) = fs::read_dir("/proc/self/fd") {
+        if let Some(count) = resources::open_descriptors() {
             let name = "process_open_fds";
             self.head(name, "gauge", "Number of open file descriptors.");
-            // Reading the directory takes a descriptor, which doesn't count.
-            let count = open.count().saturating_sub(1);
             self.line(format_args!("{} {}", name, count));
         }
     }

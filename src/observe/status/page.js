@@ -326,6 +326,24 @@ const showTables = (status) => {
   ].filter(Boolean).join('; ');
 };
 
+const RESOURCES = {
+  clients: ['connections', count],
+  descriptors: ['file descriptors', count],
+  memory: ['memory', bytes],
+};
+
+const limitText = ({ resource, used, limit }) => {
+  const [noun, format] = RESOURCES[resource];
+  return `${format(used)} of ${format(limit)} ${noun}`;
+};
+
+const showLimits = (limits) => {
+  $('limits').replaceChildren('In use: ', ...limits.flatMap((one, place) => [
+    place ? ', ' : '',
+    make('span', { className: one.near ? 'note bad' : '', textContent: limitText(one) }),
+  ]));
+};
+
 const STATES = {
   failing: ['bad', 'Failing'],
   degraded: ['warn', 'Degraded'],
@@ -356,6 +374,7 @@ const show = (status) => {
   charts.clients.update(history.step, history.clients, history.failed);
   showTables(status);
   showErrors(status);
+  showLimits(status.limits);
 
   const failed = sum(history.failed.slice(-Math.round(60 / history.step)));
   const failing = status.listeners.filter((one) => one.open && one.failing);
@@ -365,6 +384,7 @@ const show = (status) => {
     failing.length > 1 ? `last connections to ${failing.length} listeners failed` : '',
     failed ? `${counted(failed, 'connection')} failed in the last minute` : '',
     down ? `${down} of ${count(status.proxies.length)} ${status.proxies.length === 1 ? 'proxy' : 'proxies'} down` : '',
+    ...status.limits.filter((one) => one.near).map((one) => `near a limit: ${limitText(one)}`),
     status.state === 'unused' ? 'no connection yet' : '',
   ].filter(Boolean).join(', ');
   const [kind, name] = STATES[status.state];

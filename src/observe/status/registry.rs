@@ -24,6 +24,8 @@ pub(crate) struct Registry {
     pub(super) host: Option<String>,
     pub(super) started: SystemTime,
     pub(super) turned_away: TurnedAway,
+    /// The value of `--max-connections`.
+    pub(super) max_clients: Option<usize>,
     snapshot: Mutex<Snapshot>,
 }
 
@@ -81,11 +83,12 @@ pub(crate) struct SnapshotBuilder {
 }
 
 impl Registry {
-    pub(crate) fn new(turned_away: TurnedAway) -> Registry {
+    pub(crate) fn new(turned_away: TurnedAway, max_clients: Option<usize>) -> Registry {
         Registry {
             host: host_name(),
             started: SystemTime::now(),
             turned_away,
+            max_clients,
             snapshot: Mutex::default(),
         }
     }
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_listener_keeps_its_counters_whichever_proxy_it_uses() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let all_stats = change(&registry, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let _clients: Vec<_> = all_stats.iter().map(opened).collect();
         let again = change(&registry, "q:1", &[("l:2", "b:2"), ("l:1", "a:1")]);
@@ -317,7 +320,7 @@ mod tests {
     /// dropped, since reloads can add other proxies for years.
     #[test]
     fn a_proxy_keeps_its_counters_while_it_is_configured() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let listeners = &[("l:1", "a:1")][..];
         for expected in 1..4 {
             change(&registry, "p:1", listeners);
@@ -336,7 +339,7 @@ mod tests {
     /// The tunnels of each single listener are within the bound.
     #[test]
     fn tunnels_of_all_listeners_are_shown_in_one_order_and_within_one_bound() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let all_stats = change(&registry, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let order = [&all_stats[0], &all_stats[1], &all_stats[0], &all_stats[1]];
         let _clients: Vec<ConnGuard> = order.iter().map(|stats| opened(stats)).collect();
@@ -353,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_closed_listener_is_shown_to_its_last_client_and_counted_for_ever() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let all_stats = change(&registry, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let client = opened(&all_stats[0]);
         drop(opened(&all_stats[1]));
@@ -373,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_listener_that_comes_back_keeps_its_numbers() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let both = &[("l:1", "a:1"), ("l:2", "b:2")][..];
         let client = opened(&change(&registry, "p:1", both)[1]);
         change(&registry, "p:1", &both[..1]);
@@ -385,7 +388,7 @@ mod tests {
     /// E.g. sockets that systemd binds with `ReusePort=`. A metric must not appear twice.
     #[test]
     fn sockets_of_one_address_are_one_listener() {
-        let registry = Registry::new(TurnedAway::default());
+        let registry = Registry::new(TurnedAway::default(), None);
         let all_stats = change(&registry, "p:1", &[("l:1", "a:1"), ("l:1", "a:1")]);
         let _clients: Vec<_> = all_stats.iter().map(opened).collect();
         assert_eq!(shown(&registry).0, ["l:1 a:1 2"]);

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::listener::bind::BoundListener;
 use crate::listener::reload::{ConfigSource, Delivery, Reload};
 use crate::listener::set::ListenerSet;
+use crate::observe::limits;
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
@@ -57,6 +58,8 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         }
         let settings = Settings::of(config);
         let permits = Permits::new(config.max_connections);
+        let counted = permits.clone();
+        limits::watch(config.max_connections, move || counted.clients());
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
         // The last thread is this one.
