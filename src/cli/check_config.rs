@@ -5,6 +5,7 @@ use std::fmt;
 use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
 use crate::inbound::DynamicConfig;
 use crate::listener::addr::ListenAddr;
+use crate::text::escape::Escaped;
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Summary<'a>(pub(super) &'a Config);
@@ -89,8 +90,16 @@ impl Summary<'_> {
 
 fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{} {}", before, proxy)?;
-    match &proxy.credentials {
-        Some(credentials) => write!(f, " as {}", credentials.user()),
+    let credentials = match &proxy.credentials {
+        Some(credentials) => credentials,
+        None => return Ok(()),
+    };
+    write!(f, " as {}", credentials.user())?;
+    match credentials.command() {
+        Some(command) => {
+            let program = Escaped(command.program().as_bytes());
+            write!(f, " with the password of '{}' (not run)", program)
+        }
         None => Ok(()),
     }
 }

@@ -18,6 +18,13 @@ use crate::listener::addr::ListenAddr;
 use crate::listener::validate::check_each;
 use crate::text::escape::Escaped;
 
+/// The options with a command that prints a password.
+const COMMANDS: &[&str] = &[
+    "password-command",
+    "dynamic-password-command",
+    "serve-password-command",
+];
+
 /// Builds the configuration from the options and, where they are silent, the environment.
 pub(super) fn configure(
     options: &Options,
@@ -73,6 +80,7 @@ pub(super) fn configure(
         },
         splice: options.one_or_default("splice")?,
         is_confined: !options.is_present("unconfined"),
+        runs_commands: COMMANDS.iter().any(|name| options.is_present(name)),
         verbosity: match (
             options.is_present("quiet"),
             options.values("verbose").count(),
@@ -216,7 +224,8 @@ fn dynamic_user(
     env: &Environment<'_>,
     missing: MissingPassword<'_>,
 ) -> Result<Option<Credentials>, Error> {
-    let user = client_credentials(options, "dynamic-user", DYNAMIC_PASSWORD, env, missing)?;
+    let (name, command) = ("dynamic-user", "dynamic-password-command");
+    let user = client_credentials(options, name, command, DYNAMIC_PASSWORD, env, missing)?;
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
         Ok(user)
     } else {
@@ -235,10 +244,11 @@ fn serve(
         Some(address) => address,
         None => return Ok(None),
     };
+    let (name, command) = ("serve-user", "serve-password-command");
     Ok(Some(ServeSpec {
         bind: bind.unwrap_or_else(|| listen.clone()),
         port,
-        credentials: client_credentials(options, "serve-user", SERVE_PASSWORD, env, missing)?,
+        credentials: client_credentials(options, name, command, SERVE_PASSWORD, env, missing)?,
         allow: options.all::<Pattern>("serve-allow")?,
     }))
 }

@@ -1,5 +1,4 @@
-//! The sources of passwords. For proxies, in order: the option, the file, the environment, the
-//! proxy's URL, the netrc file and the terminal. For clients: the option and the environment.
+//! The sources of passwords. For proxies, in order: the option, the file, the command, the
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +8,8 @@ use super::file_permissions;
 use super::flags::PROXY_PASSWORD;
 use super::options::Options;
 use crate::config::{
-    Credentials, Host, Login, Netrc, ProxyDefaults, ProxySpec, ProxyUrl, Secret, TlsSpec,
+    CommandWords, Credentials, Host, Login, Netrc, PasswordCommand, ProxyDefaults, ProxySpec,
+    ProxyUrl, Secret, TlsSpec,
 };
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -51,6 +51,8 @@ pub(super) struct Passwords<'a> {
     login: Option<Login>,
     /// From the option, the file or the environment.
     password: Option<Secret>,
+    /// `--password-command`, which overrides the passwords that remain.
+    command: Option<PasswordCommand>,
     /// `--proxy-netrc`: fills in what none of the others says.
     netrc: Netrc,
     missing: MissingPassword<'a>,
@@ -64,6 +66,7 @@ impl<'a> Passwords<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
         let login: Option<Login> = options.one("user")?;
+        let command = options.one::<CommandWords>("password-command")?;
         let password = match (
             options.value_of("password"),
             options.value_of("password-file"),
@@ -76,6 +79,7 @@ impl<'a> Passwords<'a> {
                 }
                 .map_err(|e| options.blame("password-file", e))?,
             ),
+            (None, None) if command.is_some() => None,
             (None, None) => env.password(PROXY_PASSWORD)?,
         };
         let netrc = match options.value_of("proxy-netrc") {
@@ -87,6 +91,7 @@ impl<'a> Passwords<'a> {
         Ok(Passwords {
             login,
             password,
+            command: command.map(|CommandWords(words)| PasswordCommand::new(words)),
             netrc,
             missing,
         })
@@ -106,8 +111,15 @@ impl<'a> Passwords<'a> {
             ProxySource::Via => (login, None),
         };
         let login = self.complete_login(login, &url.address.host);
-        let credentials = match login {
-            Some(Login { user, password }) => {
+        let command = self.command.clone().filter(|_| {
+            let is_for_it = source != ProxySource::Via;
+            is_for_it && url.protocol.has_password()
+        });
+        let credentials = match (login, command) {
+            (Some(Login { user, .. }), Some(command)) => {
+                Some(Credentials::by_command(user, command)?)
+            }
+            (Some(Login { user, password }), None) => {
                 let password = match given_password.or(password) {
                     _ if !url.protocol.has_password() => Secret::new(""),
                     Some(password) => password,
@@ -119,7 +131,7 @@ impl<'a> Passwords<'a> {
                 };
                 Some(Credentials::new(user, password)?)
             }
-            None => None,
+            (None, _) => None,
         };
         let tls = tls.clone().filter(|_| url.is_secure);
         Ok(url.with(credentials, tls)?)
@@ -138,7 +150,11 @@ impl<'a> Passwords<'a> {
             netrc,
             ..ProxyDefaults::default()
         };
-        if let Some(Login { user, password }) = self.login.clone() {
+        if let (Some(Login { user, .. }), Some(command)) = (&self.login, &self.command) {
+            proxy_defaults.user = Some(user.clone());
+            let credentials = Credentials::by_command(user.clone(), command.clone())?;
+            proxy_defaults.credentials = Some(credentials);
+        } else if let Some(Login { user, password }) = self.login.clone() {
             let password = match self.password.clone().or(password) {
                 // The netrc file may have one for each proxy.
                 None if self.netrc != Netrc::default() => None,
@@ -178,10 +194,12 @@ impl<'a> Passwords<'a> {
 }
 
 /// Returns the credentials that clients must give, of the option `name` and, if it has no password,
-/// of an environment variable; `None` if the option isn't given.
+/// of the command of the option `command` or of an environment variable; `None` if the option isn't
+/// given.
 pub(super) fn client_credentials(
     options: &Options,
     name: &str,
+    command: &str,
     variable: &str,
     env: &Environment<'_>,
     missing: MissingPassword<'_>,
@@ -193,6 +211,10 @@ pub(super) fn client_credentials(
     // An unset variable of a script leaves an empty one, with which anyone who guesses the name
     // could connect.
     let password = password.filter(|password| !password.reveal().is_empty());
+    let password = match password {
+        None => printed(options, command, missing)?,
+        given => given,
+    };
     let password = match (password, env.password(variable)?) {
         (Some(password), _) | (None, Some(password)) => password,
         (None, None) => {
@@ -209,10 +231,36 @@ pub(super) fn client_credentials(
     credentials.map_err(|e| options.blame(name, e))
 }
 
+/// Returns the password that the command of the option `name` prints now.
+fn printed(
+    options: &Options,
+    name: &str,
+    missing: MissingPassword<'_>,
+) -> Result<Option<Secret>, Error> {
+    let command = match options.one(name)? {
+        Some(CommandWords(words)) => PasswordCommand::new(words),
+        None => return Ok(None),
+    };
+    let fail = |why: &str| {
+        let program = Escaped(command.program().as_bytes());
+        Error::usage(format!("--{} '{}': {}", name, program, why))
+    };
+    let password = if options.is_present("check-config") {
+        missing(None, fail("--check-config doesn't run the command"))
+    } else {
+        let password = command.run();
+        password.map(Secret::new).map_err(|why| fail(&why))
+    };
+    password.map(Some).map_err(|e| options.blame(name, e))
+}
+
 fn no_password(user: &str, source: ProxySource) -> Error {
     let remedy = match source {
         ProxySource::Via => "add --proxy-netrc FILE",
-        _ => "add --password-file FILE or the environment variable PTUNNEL_PASSWORD",
+        _ => {
+            "add --password-file FILE, --password-command CMD or the environment variable \
+             PTUNNEL_PASSWORD"
+        }
     };
     Error::usage(format!(
         "no password for user '{}', and no terminal to prompt on; {}",

@@ -8,6 +8,9 @@ use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Ro
 use crate::error::Error;
 use crate::upstream::pac;
 
+/// The options with the password for proxies.
+const PASSWORD_OPTIONS: &[&str] = &["password", "password-file", "password-command"];
+
 /// The destinations that the listeners lead to.
 pub(super) struct Reach<'a> {
     pub(super) destinations: Vec<&'a HostPort>,
@@ -96,12 +99,12 @@ pub(super) fn route(
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
         let why = "SOCKS4 has no password, only a username";
-        warnings.extend(options.unused(&["password", "password-file"], why));
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
         let in_login = options.values("user").find_map(SecretArgument::of);
         warnings.extend(in_login.map(|_| format!("the password in --user has no effect: {}", why)));
     } else if !options.is_present("user") && !proxies.iter().any(has_user) {
         let why = "no proxy has a username; add -U USER";
-        warnings.extend(options.unused(&["password", "password-file"], why));
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
     }
     if proxies.len() < 2 && pac.is_none() {
         warnings.extend(options.unused(&["failover-on"], "there is no other proxy"));

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ParseError;
+use crate::os::password_command::PasswordCommand;
 use crate::text::escape::Escaped;
 
 /// A text that is never printed: `Debug` prints `***`, and there is no `Display`.
@@ -24,7 +25,9 @@ pub struct Login {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     user: String,
+    /// Empty if a command prints it.
     password: Secret,
+    command: Option<PasswordCommand>,
 }
 
 impl Secret {
@@ -67,8 +70,28 @@ impl Credentials {
                 Escaped(user.as_bytes())
             )))
         } else {
-            Ok(Credentials { user, password })
+            Ok(Credentials {
+                user,
+                password,
+                command: None,
+            })
         }
+    }
+
+    /// Checks a user name, and joins it with the command that prints the password.
+    ///
+    /// # Errors
+    ///
+    /// A colon or a control character in the user name.
+    pub fn by_command(
+        user: impl Into<String>,
+        command: PasswordCommand,
+    ) -> Result<Credentials, ParseError> {
+        let credentials = Credentials::new(user, Secret::new(""))?;
+        Ok(Credentials {
+            command: Some(command),
+            ..credentials
+        })
     }
 
     /// Returns the user name.
@@ -79,6 +102,11 @@ impl Credentials {
     /// Returns the password.
     pub fn password(&self) -> &Secret {
         &self.password
+    }
+
+    /// Returns the command that prints the password; `None` if that is fixed.
+    pub fn command(&self) -> Option<&PasswordCommand> {
+        self.command.as_ref()
     }
 
     /// Returns whether SOCKS5 can carry them: at most 255 bytes each (RFC 1929 §2).

@@ -4,13 +4,14 @@
 //! of them. A [`HostPort`] has a host that is valid in a request line, a [`Header`] has no control
 //! characters, a port is 0 only where the kernel can choose one. A parser returns a [`ParseError`]
 //! with the wrong text and an example.
-//! It must not hold I/O, except for the files of [`TlsOptions`], or requirements between options,
-//! which are in `cli`. Of its messages, only those of `tls` name options. Every other folder except
+//! It must not hold I/O, except for the files of [`TlsOptions`] and the [`PasswordCommand`] of `os`, or
+//! requirements between options, which are in `cli`. Of its messages, only those of `tls` name options. Every other folder except
 //! `os`, `text` and `timer` uses it.
 
 mod auth_schemes;
 mod bind;
 mod cidr;
+mod command_words;
 mod credentials;
 mod destination;
 mod destination_pattern;
@@ -36,6 +37,7 @@ use ::log::LevelFilter;
 pub use self::auth_schemes::{Scheme, Schemes};
 pub use self::bind::{Bind, PortSpec};
 pub use self::cidr::{Cidr, CidrList};
+pub use self::command_words::CommandWords;
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::destination_pattern::{NoProxy, Pattern};
@@ -54,6 +56,7 @@ pub use self::proxy_defaults::ProxyDefaults;
 pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
+pub use crate::os::password_command::PasswordCommand;
 
 /// Which addresses of a proxy, or of a destination reached directly, are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +316,8 @@ pub struct Config {
     pub splice: Splice,
     /// Whether the process gives up what it doesn't need: new privileges, and system calls.
     pub is_confined: bool,
+    /// Whether a password comes from a command.
+    pub runs_commands: bool,
     /// The least severe level that is logged.
     pub verbosity: LevelFilter,
     /// The format of log lines.
@@ -330,9 +335,10 @@ impl Config {
         tunnels.chain(&self.stdio)
     }
 
-    /// Returns whether ptunnel starts other programs: the process that runs a PAC file.
+    /// Returns whether ptunnel starts other programs: the process that runs a PAC file, and those that
+    /// print passwords.
     pub fn starts_programs(&self) -> bool {
-        self.route.pac.is_some()
+        self.route.pac.is_some() || self.runs_commands
     }
 
     /// Returns whether it contains a password or a private key.

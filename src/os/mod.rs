@@ -1,5 +1,5 @@
 //! Access to the operating system: system calls, name lookups, resource exhaustion, the service
-//! manager, standard input and output.
+//! manager, standard input and output, the program that prints a password.
 //!
 //! Must not hold a rule of a protocol, configuration or a future. The folders that `.ci/layers`
 //! lists may use it (all but `proto`, `inbound`, `text`, `timer` and `demo`), and the rungs of
@@ -8,6 +8,8 @@
 pub mod exhaustion;
 pub mod mutex;
 pub mod panics;
+pub mod password_command;
+mod password_program;
 pub mod resolver;
 pub(crate) mod resources;
 #[cfg(any(feature = "cli", feature = "legacy"))]

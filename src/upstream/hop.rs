@@ -160,10 +160,12 @@ impl Hop {
 
     /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a
     /// password. A proxy refuses a wrong password at once; a proxy that takes longer is connecting
-    /// to the destination. A KDC may take longer to issue a ticket.
+    /// to the destination. A KDC may take longer to issue a ticket, and a command to print a password.
     pub fn auth_wait(&self) -> Option<Duration> {
         let auth = self.proxy.auth.as_ref()?;
-        Some(Duration::from_secs(if auth.wants_context() {
+        Some(Duration::from_secs(if auth.wants_password() {
+            11
+        } else if auth.wants_context() {
             10
         } else {
             1
@@ -172,7 +174,8 @@ impl Hop {
 
     /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
     /// waits for the proxy's reply, other tunnels wait too: each of them would send a wrong
-    /// password again. With Kerberos, a tunnel waits for its token. The callback that `callback` makes is called when it is time to call this
+    /// password again. With Kerberos, a tunnel waits for its token, and with a command for the
+    /// password. The callback that `callback` makes is called when it is time to call this
     /// again.
     pub fn is_clear(&self, callback: impl FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
         let auth = self.proxy.auth.as_ref();

@@ -35,6 +35,7 @@ fn the_long_help_names_every_option() {
     let options =
         "--forward -L --proxy -p --pac --via --proxy-cacert --proxy-cert --proxy-key \
             --proxy-insecure --no-proxy --direct-fallback --failover-on --user --password --password-file \
+            --password-command --dynamic-password-command --serve-password-command \
             --proxy-netrc --proxy-auth --header --ipv4 -4 --ipv6 -6 --listen --allow-from \
             --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
             --idle-timeout --linger-timeout --half-close-delay --drain-timeout --tcp-keepalive --max-connections --multithreaded \

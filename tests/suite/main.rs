@@ -42,6 +42,7 @@ mod messages;
 mod mixture;
 mod names;
 mod pac;
+mod password_command;
 mod readme;
 mod real;
 mod relay;

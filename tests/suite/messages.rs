@@ -82,6 +82,7 @@ const COMPOSED: &[&str] = &[
     "Network is unreachable",
     "No Kerberos credentials available",
     "No space left on device",
+    "No such file or directory",
     "Server not found in Kerberos database",
     "failed to lookup address information",
     // With values that look like words.

@@ -24,7 +24,7 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
          own URL overrides this option. This option overrides the user in `https_proxy` and \
          `all_proxy`.\n\n\
          ptunnel uses the first password that it finds: `--password`, `--password-file`, \
-         `PTUNNEL_PASSWORD`, PASSWORD in this option or in the URL of the proxy, `--proxy-netrc`. \
+         `--password-command`, `PTUNNEL_PASSWORD`, PASSWORD in this option or in the URL of the proxy, `--proxy-netrc`. \
          Otherwise it prompts for the password on the terminal. SOCKS4 has no password.\n\n\
          After a proxy refuses a password, ptunnel doesn't send it to that proxy again for five \
          minutes, to avoid locking the account. After each further refusal it waits twice as long, \
@@ -62,6 +62,31 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
             "ptunnel -p proxy.example:3128 -U joe --password-file /etc/ptunnel/password \
              8993:imap.example.org:993",
         ),
+    Flag::option(
+        "password-command",
+        "CMD",
+        "Command that prints the proxy password, e.g. of a keyring",
+    )
+    .conflicts(&["password", "password-file"])
+    .variables(&[PROXY_PASSWORD])
+    .replaced_by(PASSWORD_REPLACED_BY)
+    .described(
+        "The first line that CMD prints is the password. ptunnel splits CMD into words as a shell \
+         does, with `'`, `\"` and `\\` as quotes, and runs it without a shell, also from the config \
+         file: for a pipe or a variable, write `sh -c 'a | b'`. CMD has no terminal and an empty stdin, \
+         inherits no socket and no `PTUNNEL_` variable, can't gain privileges (`sudo` needs \
+         `--unconfined`), and must end within 10 seconds; otherwise ptunnel kills it and its \
+         children.\n\n\
+         ptunnel runs CMD for the first tunnel that needs the password and keeps the password in \
+         memory. After a proxy refused it, the next tunnel runs CMD again and sends the password if it \
+         has changed. If the proxy refuses that one too, the pause of `--user` applies, and CMD runs \
+         again at its end. With `--config`, a reload (SIGHUP) forgets the password. `--check-config` \
+         doesn't run CMD, `--test` does.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 -U joe --password-command 'pass show proxy' \
+         8993:imap.example.org:993",
+    ),
     Flag::option(
         "proxy-netrc",
         "FILE",

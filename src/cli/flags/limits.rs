@@ -137,7 +137,7 @@ pub(super) const RESOURCES: &[Flag] = &[
             "Without this option, ptunnel gives them up when it starts. Neither it nor a program that \
              it starts can gain privileges (`no_new_privs`). A filter (seccomp) makes system calls \
              fail that it never needs: to trace a process, to mount, to change the user and, unless \
-             `--pac` is given, to start a program. The filter takes some 40 ns a system call. A \
+             `--pac` or a command for a password is given, to start a program. The filter takes some 40 ns a system call. A \
              reload doesn't change it.",
         )
         .example("ptunnel --unconfined -p proxy.example:3128 -D 1080"),

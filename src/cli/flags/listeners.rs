@@ -103,6 +103,22 @@ pub(super) const LISTENERS: &[Flag] = &[
          bytes each.",
     )
     .example("ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann"),
+    Flag::option(
+        "dynamic-password-command",
+        "CMD",
+        "Command that prints the password of --dynamic-user",
+    )
+    .requires("dynamic-user")
+    .replaced_by(&["stdio", "dynamic-user"])
+    .described(
+        "ptunnel runs CMD at the start and at each reload, as it runs that of `--password-command`. \
+         If CMD fails, ptunnel doesn't start, and a reload changes nothing. A password in \
+         `--dynamic-user` overrides it; it overrides `PTUNNEL_DYNAMIC_PASSWORD`.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann --dynamic-password-command \
+         'pass show ann'",
+    ),
     Flag::option("listen", "ADDR", "Listen address of tunnels without BIND")
         .default(LOOPBACK)
         .short("l")

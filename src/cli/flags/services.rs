@@ -35,6 +35,21 @@ pub(super) const SERVICES: &[Flag] = &[
     )
     .example("ptunnel --serve-proxy '*:3128' --serve-user ann"),
     Flag::option(
+        "serve-password-command",
+        "CMD",
+        "Command that prints the password of --serve-user",
+    )
+    .requires("serve-user")
+    .replaced_by(&["stdio", "serve-user"])
+    .described(
+        "ptunnel runs CMD at the start and at each reload, as it runs that of `--password-command`. \
+         If CMD fails, ptunnel doesn't start, and a reload changes nothing. A password in \
+         `--serve-user` overrides it; it overrides `PTUNNEL_SERVE_PASSWORD`.",
+    )
+    .example(
+        "ptunnel --serve-proxy '*:3128' --serve-user ann --serve-password-command 'pass show ann'",
+    ),
+    Flag::option(
         "serve-allow",
         "HOST[:PORT]",
         "Destinations that --serve-proxy allows",

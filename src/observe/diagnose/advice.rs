@@ -134,6 +134,8 @@ impl Advice {
                 "see the proxy's log: its rules may forbid the destination, or it can't reach it; \
                  SOCKS4 reports no reason"
             }
+            // The text says what to do.
+            407 => return None,
             403 => "ask the proxy's operator to allow CONNECT to this host and port",
             502..=504 => {
                 "check the destination's name and port from the proxy's network; the proxy can't \

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "cli")]
 mod argv;
+mod child;
 #[cfg(feature = "cli")]
 mod confinement;
 mod descriptor;
@@ -30,6 +31,7 @@ mod task_handle;
 
 #[cfg(feature = "cli")]
 pub use self::argv::{effective_user, rewrite_arguments};
+pub(crate) use self::child::{isolate, kill_session, set_nonblocking};
 #[cfg(feature = "cli")]
 pub(crate) use self::confinement::confine_program;
 pub use self::descriptor::{unacknowledged, ReservedFd};

@@ -87,6 +87,7 @@ impl Authenticator {
         let mut cached = cache.cached();
         let sends = match *cached {
             CachedAuth::Nothing => cache.schemes().send_basic_ahead(),
+            CachedAuth::OldDigest => false,
             _ => true,
         };
         if !sends || permission.is_err() {
@@ -99,7 +100,7 @@ impl Authenticator {
                 (Sent::CachedDigest(session.nonce().to_string()), value)
             }
             CachedAuth::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
-            CachedAuth::Negotiate => return None,
+            CachedAuth::OldDigest | CachedAuth::Negotiate => return None,
         };
         drop(cached);
         self.sent = sent;
@@ -172,7 +173,7 @@ impl Authenticator {
         let mut schemes = [Scheme::Basic, Scheme::Digest, Scheme::Ntlm].iter();
         let wants_password = schemes.any(|scheme| self.offers(challenges, *scheme));
         if self.clearance.credentials().is_none() && wants_password {
-            return Err(AuthFailure::NoCredentials);
+            return Err(self.no_credentials());
         }
         let answer = match self.choose(challenges, target, uses) {
             Some(answer) => answer,
@@ -223,7 +224,15 @@ impl Authenticator {
         match (self.scheme(), self.clearance.withheld()) {
             (Some(scheme), _) => self.refused(scheme),
             (None, Some(left)) => AuthFailure::Withheld(left),
-            (None, None) => AuthFailure::NoCredentials,
+            (None, None) => self.no_credentials(),
+        }
+    }
+
+    fn no_credentials(&self) -> AuthFailure {
+        if self.clearance.has_failed() {
+            AuthFailure::NoPassword
+        } else {
+            AuthFailure::NoCredentials
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::digest::Session;
 use super::lockout::{Lockout, Permission, WakeFn};
 use super::ContextSource;
-use crate::config::{Credentials, Schemes};
+use crate::config::{Credentials, PasswordCommand, Schemes, Secret};
 
 /// The credentials for one proxy, shared by all tunnels and threads. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -16,7 +16,10 @@ pub struct AuthCache {
 
 #[derive(Debug)]
 struct AuthState {
-    credentials: Option<Credentials>,
+    /// Those of the configuration. If they have a command, `printed` has the password.
+    credentials: Option<Arc<Credentials>>,
+    /// The credentials with the password that the command printed last.
+    printed: Mutex<Option<Arc<Credentials>>>,
     /// For Negotiate, which needs no password.
     contexts: Option<Arc<dyn ContextSource>>,
     schemes: Schemes,
@@ -32,6 +35,8 @@ pub(super) enum CachedAuth {
     Basic,
     /// Each answer counts a use of its nonce.
     Digest(Session),
+    /// Digest, with a password that has changed since: nothing is sent ahead.
+    OldDigest,
     Ntlm,
     Negotiate,
 }
@@ -51,7 +56,8 @@ impl AuthCache {
     ) -> AuthCache {
         AuthCache {
             state: Arc::new(AuthState {
-                credentials,
+                credentials: credentials.map(Arc::new),
+                printed: Mutex::default(),
                 contexts,
                 schemes,
                 cached: Mutex::new(CachedAuth::Nothing),
@@ -74,22 +80,80 @@ impl AuthCache {
             && match *self.cached() {
                 CachedAuth::Nothing => self.state.schemes.send_negotiate_ahead(),
                 CachedAuth::Negotiate => true,
-                CachedAuth::Basic | CachedAuth::Digest(_) | CachedAuth::Ntlm => false,
+                CachedAuth::Basic
+                | CachedAuth::Digest(_)
+                | CachedAuth::OldDigest
+                | CachedAuth::Ntlm => false,
             }
     }
 
     pub(super) fn cached(&self) -> MutexGuard<'_, CachedAuth> {
-        let cached = self.state.cached.lock();
-        cached.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state.cached)
     }
 
     /// Returns whether a tunnel that begins now can start at once: no other tunnel is the first to
-    /// send the password and waits for the proxy's reply, and a security context is ready. If not, the
-    /// function that `wake` makes is called once that has changed.
+    /// send the password and waits for the proxy's reply, and the password's command has ended, and a
+    /// security context is ready. If not, the function that `wake` makes is called once that has
+    /// changed.
     pub(crate) fn is_clear(&self, mut wake: impl FnMut() -> Box<dyn FnOnce() + Send>) -> bool {
+        let since = self.lockout().stale_before(Instant::now());
+        let is_known = |command: &PasswordCommand| command.is_ready(since, &mut wake);
+        if !self.command().map_or(true, is_known) {
+            return false;
+        }
         let contexts = self.contexts().filter(|_| self.wants_context());
         contexts.map_or(true, |contexts| contexts.is_ready(&mut wake))
             && (self.state.credentials.is_none() || self.lockout().is_clear(wake))
+    }
+
+    /// Returns whether a tunnel that begins now waits for the password's command.
+    pub(crate) fn wants_password(&self) -> bool {
+        let since = self.lockout().stale_before(Instant::now());
+        let command = self.command();
+        command.map_or(false, |command| !command.is_known(since))
+    }
+
+    fn command(&self) -> Option<&PasswordCommand> {
+        self.state.credentials.as_ref()?.command()
+    }
+
+    /// Returns the credentials as they are now; `None` also if the command printed no password.
+    fn credentials(&self) -> Option<Arc<Credentials>> {
+        let given = self.state.credentials.as_ref()?;
+        let password = match given.command() {
+            Some(command) => command.password()?,
+            None => return Some(given.clone()),
+        };
+        let mut printed = lock(&self.state.printed);
+        match &*printed {
+            Some(known) if known.password().reveal() == password => {}
+            earlier => {
+                if earlier.is_some() {
+                    self.renew();
+                }
+                let new = Credentials::new(given.user(), Secret::new(password)).ok()?;
+                *printed = Some(Arc::new(new));
+            }
+        }
+        printed.clone()
+    }
+
+    /// Notes that the password has changed.
+    fn renew(&self) {
+        self.lockout().changed();
+        let mut cached = self.cached();
+        if let CachedAuth::Digest(_) = *cached {
+            *cached = CachedAuth::OldDigest;
+        }
+    }
+
+    /// Returns whether a tunnel with these credentials has the current password.
+    fn is_current(&self, credentials: &Option<Arc<Credentials>>) -> bool {
+        let printed = lock(&self.state.printed);
+        match (&*printed, credentials) {
+            (Some(printed), Some(own)) => Arc::ptr_eq(printed, own),
+            _ => true,
+        }
     }
 
     /// Returns whether a tunnel that begins now needs a security context, for which a KDC may have to
@@ -100,15 +164,19 @@ impl AuthCache {
     }
 
     fn lockout(&self) -> MutexGuard<'_, Lockout> {
-        let lockout = self.state.lockout.lock();
-        lockout.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state.lockout)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One tunnel's permission to send the password.
 #[derive(Debug)]
 pub(in crate::proto) struct Clearance {
     cache: AuthCache,
+    credentials: Option<Arc<Credentials>>,
     /// This tunnel is the only one that can send it now: the first one, or the one that tries again
     /// after a refusal.
     is_only_one: bool,
@@ -120,6 +188,7 @@ pub(in crate::proto) struct Clearance {
 impl Clearance {
     pub(in crate::proto) fn new(cache: AuthCache) -> Clearance {
         Clearance {
+            credentials: cache.credentials(),
             cache,
             is_only_one: false,
             is_decided: false,
@@ -132,7 +201,17 @@ impl Clearance {
     }
 
     pub(in crate::proto) fn credentials(&self) -> Option<&Credentials> {
-        self.cache.state.credentials.as_ref()
+        self.credentials.as_deref()
+    }
+
+    /// Returns whether the password's command printed none.
+    pub(in crate::proto) fn has_failed(&self) -> bool {
+        self.credentials.is_none() && self.cache.command().is_some()
+    }
+
+    /// Drops credentials that the proxy's protocol can't carry.
+    pub(in crate::proto) fn retain(&mut self, fits: impl FnOnce(&Credentials) -> bool) {
+        self.credentials = self.credentials.take().filter(|known| fits(known));
     }
 
     /// Requests the permission.
@@ -159,8 +238,12 @@ impl Clearance {
         self.withheld
     }
 
-    /// Reports that the proxy refused the password.
+    /// Reports that the proxy refused the password. A refusal of an old one says nothing about the
+    /// current one.
     pub(in crate::proto) fn refused(&mut self) {
+        if !self.cache.is_current(&self.credentials) {
+            return self.give_back();
+        }
         self.decide(|lockout| lockout.refused(Instant::now()));
     }
 

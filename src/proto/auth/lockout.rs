@@ -1,5 +1,6 @@
 //! When a password can be sent to a proxy: by one tunnel first, and by one again some time after a
-//! refusal. Directories lock an account after a few wrong passwords.
+//! refusal. A changed password that a command prints can be sent once before that time. Directories
+//! lock an account after a few wrong passwords.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ pub(super) struct Lockout {
     waiting: Option<Vec<WakeFn>>,
     was_accepted: bool,
     pause: Option<Pause>,
+    /// The pause that a changed password cut short; none has been accepted since.
+    cut_short: Option<Duration>,
 }
 
 /// Has a waiting tunnel request its permission again.
@@ -34,6 +37,7 @@ debug_by_name!(Lockout);
 
 #[derive(Debug)]
 struct Pause {
+    begun: Instant,
     until: Instant,
     length: Duration,
     /// One tunnel has sent the password since; the proxy hasn't replied yet.
@@ -74,15 +78,17 @@ impl Lockout {
     /// Notes that the proxy refused the password; returns the waiting tunnels. Refusals of tunnels
     /// that had sent it at the same time don't prolong the pause.
     pub(super) fn refused(&mut self, now: Instant) -> Vec<WakeFn> {
-        let length = match &self.pause {
-            None if self.was_accepted => Some(AFTER_SUCCESS),
-            None => Some(SHORTEST),
-            Some(pause) if pause.is_retried => Some((pause.length * 2).max(SHORTEST)),
-            Some(_) => None,
+        let length = match (&self.pause, self.cut_short) {
+            (None, Some(length)) => Some((length * 2).max(SHORTEST)),
+            (None, None) if self.was_accepted => Some(AFTER_SUCCESS),
+            (None, None) => Some(SHORTEST),
+            (Some(pause), _) if pause.is_retried => Some((pause.length * 2).max(SHORTEST)),
+            (Some(_), _) => None,
         };
         if let Some(length) = length {
             let length = length.min(LONGEST);
             self.pause = Some(Pause {
+                begun: now,
                 until: now + length,
                 length,
                 is_retried: false,
@@ -91,10 +97,35 @@ impl Lockout {
         self.end_first()
     }
 
+    /// Returns the time since which a command must have begun to print the password: the last refusal,
+    /// or the end of the pause. So it runs once after each refusal and once before each new try.
+    pub(super) fn stale_before(&self, now: Instant) -> Option<Instant> {
+        let pause = self.pause.as_ref()?;
+        Some(if now < pause.until {
+            pause.begun
+        } else {
+            pause.until
+        })
+    }
+
+    /// Notes that the password has changed: one tunnel is the first to send it. That ends a pause, but
+    /// only once until the proxy accepts one: a command could print a wrong one each time.
+    pub(super) fn changed(&mut self) {
+        if let Some(pause) = &self.pause {
+            if self.cut_short.is_some() {
+                return;
+            }
+            self.cut_short = Some(pause.length);
+            self.pause = None;
+        }
+        self.is_first_over = false;
+    }
+
     /// Notes that the proxy accepted the password; returns the waiting tunnels.
     pub(super) fn accepted(&mut self) -> Vec<WakeFn> {
         self.pause = None;
         self.was_accepted = true;
+        self.cut_short = None;
         self.end_first()
     }
 
@@ -179,6 +210,34 @@ mod tests {
             lockout.given_up();
             assert_eq!(lockout.permission(now), Permission::Withheld(SHORTEST));
         }
+    }
+
+    /// A one-time password, or a keyring with a wrong one, must not lock the account.
+    #[test]
+    fn a_changed_password_is_tried_once_before_the_pause_is_over() {
+        let mut lockout = Lockout::default();
+        let now = Instant::now();
+        lockout.changed();
+        assert_eq!(lockout.permission(now), Permission::Sole);
+        assert_eq!(lockout.stale_before(now), None);
+        lockout.refused(now);
+        assert_eq!(lockout.stale_before(now), Some(now));
+        let is_withheld =
+            |lockout: &mut Lockout| matches!(lockout.permission(now), Permission::Withheld(_));
+        assert!(is_withheld(&mut lockout));
+        lockout.changed();
+        assert_eq!(lockout.permission(now), Permission::Sole);
+        assert!(!lockout.is_clear(|| Box::new(|| ())), "others wait");
+        lockout.refused(now);
+        lockout.changed();
+        assert!(is_withheld(&mut lockout), "a second one has to wait");
+        let later = now + SHORTEST * 2;
+        assert_eq!(lockout.stale_before(later), Some(later));
+        assert_eq!(lockout.permission(later), Permission::Sole);
+        lockout.accepted();
+        lockout.refused(later);
+        lockout.changed();
+        assert_eq!(lockout.permission(later), Permission::Sole);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct HttpRefusal {
 pub(in crate::proto) enum AuthFailure {
     /// There are no credentials for the proxy, or the refusal isn't about them.
     NoCredentials,
+    /// The command that prints the password failed.
+    NoPassword,
     /// The proxy refused the answer in this scheme.
     Refused(Scheme),
     /// The password is withheld for this time, because the proxy refused it before.
@@ -158,6 +160,10 @@ impl HttpRefusal {
         }
         f.write_str(": ")?;
         match &self.failure {
+            AuthFailure::NoPassword => f.write_str(
+                "there is no password, because its command failed; see the warning about it, and run \
+                 it by hand to test it",
+            ),
             AuthFailure::Withheld(left) => write!(f, "{}", Withheld(*left)),
             AuthFailure::Stale => f.write_str(
                 "the proxy rejected each Digest response as stale; see the proxy's log",

@@ -17,6 +17,8 @@ pub enum SocksRefusal {
     },
     /// The proxy doesn't accept the username and the password.
     Credentials,
+    /// The command that prints the password failed.
+    NoPassword,
     /// The password is withheld for this time, because the proxy refused it before.
     Withheld(Duration),
     /// The proxy doesn't connect to the destination (SOCKS5).
@@ -65,6 +67,7 @@ impl SocksRefusal {
             }
             SocksRefusal::Methods { .. }
             | SocksRefusal::Credentials
+            | SocksRefusal::NoPassword
             | SocksRefusal::Withheld(_) => false,
         }
     }
@@ -74,6 +77,7 @@ impl SocksRefusal {
         match *self {
             SocksRefusal::Methods { .. }
             | SocksRefusal::Credentials
+            | SocksRefusal::NoPassword
             | SocksRefusal::Withheld(_) => true,
             SocksRefusal::Reply { .. } => false,
             SocksRefusal::Reply4 { code, .. } => code == reply_4::OTHER_USER,
@@ -94,6 +98,10 @@ impl fmt::Display for SocksRefusal {
             SocksRefusal::Credentials => {
                 f.write_str("the proxy rejected the username or the password")
             }
+            SocksRefusal::NoPassword => f.write_str(
+                "there is no password, because its command failed or printed more than 255 bytes; \
+                 see the warning about it, and run it by hand to test it",
+            ),
             SocksRefusal::Withheld(left) => Withheld(left).fmt(f),
             SocksRefusal::Reply { code, by_name } => {
                 write_reply(f, code, reason(code))?;

@@ -48,7 +48,11 @@ impl Socks5 {
     pub fn connect(target: &HostPort, auth: Option<AuthCache>) -> Socks5 {
         Socks5 {
             target: target.clone(),
-            login: auth.map(Clearance::new),
+            login: auth.map(|auth| {
+                let mut login = Clearance::new(auth);
+                login.retain(Credentials::fit_in_socks5);
+                login
+            }),
             sent: ProxyMessage::Greeting,
             reply: Vec::new(),
         }
@@ -57,7 +61,8 @@ impl Socks5 {
     pub(in crate::proto) fn begin(&mut self) -> Vec<u8> {
         self.sent = ProxyMessage::Greeting;
         self.reply.clear();
-        match self.login.as_mut().map(Clearance::request) {
+        let login = self.login.as_mut().filter(|login| !login.has_failed());
+        match login.map(Clearance::request) {
             Some(Ok(())) => vec![VERSION, 2, method::NO_AUTHENTICATION, method::LOGIN],
             Some(Err(_)) | None => vec![VERSION, 1, method::NO_AUTHENTICATION],
         }
@@ -117,6 +122,9 @@ impl Socks5 {
             (method::LOGIN, Some(clearance)) if withheld.is_none() => {
                 let message = clearance.credentials().map(login).unwrap_or_default();
                 self.send(ProxyMessage::Login, message)
+            }
+            (method::NO_ACCEPTABLE, Some(login)) if login.has_failed() => {
+                Ok(refused(SocksRefusal::NoPassword))
             }
             (method::NO_ACCEPTABLE, login) => {
                 let named = login.is_some();
