@@ -134,6 +134,11 @@ where
     }
 }
 
+/// Returns the example of an option.
+fn example_of(name: &str) -> String {
+    flags::find(name).map_or_else(|| EXAMPLE.into(), |flag| format!("e.g. {}", flag.example))
+}
+
 fn answer(question: Question) -> String {
     match question {
         Question::ShortHelp => help::short(),
@@ -152,7 +157,7 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
             return Err(Error::usage(format!(
                 "{}: a switch takes no value; {}",
                 Escaped(word.as_bytes()),
-                EXAMPLE
+                example_of(name.unwrap_or_default())
             )));
         }
     }
@@ -211,9 +216,15 @@ fn clap_error(e: &clap::Error) -> Error {
             Some(similar) => format!("unknown option '{}': did you mean {}", option, similar),
             None => format!("unknown option '{}'; {}", option, EXAMPLE),
         },
-        (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, EXAMPLE),
+        (ErrorKind::EmptyValue, [option]) => {
+            format!("--{} needs a value; {}", option, example_of(option))
+        }
         (ErrorKind::UnexpectedMultipleUsage, [option]) => {
-            format!("--{} can be given only once; {}", option, EXAMPLE)
+            format!(
+                "--{} can be given only once; {}",
+                option,
+                example_of(option)
+            )
         }
         _ => format!("{}; {}", text.trim_start_matches("error: "), EXAMPLE),
     };

@@ -74,8 +74,8 @@ impl Options {
             // clap ignores a last one without a value if others have one.
             if count > texts.len() {
                 return Err(Error::usage(format!(
-                    "--{} at the end has no value; {}",
-                    flag.name, EXAMPLE
+                    "--{} at the end has no value; e.g. {}",
+                    flag.name, flag.example
                 )));
             }
         }
@@ -120,8 +120,8 @@ impl Options {
                     other
                 };
                 let why = format!(
-                    "--{} can't be combined with --{}; {}",
-                    other.flag.name, value.flag.name, EXAMPLE
+                    "--{} can't be combined with --{}; remove one of them, e.g. {}",
+                    other.flag.name, value.flag.name, value.flag.example
                 );
                 return Err(self.at(last, Error::usage(why)));
             }
@@ -135,11 +135,11 @@ impl Options {
             let missing = value.flag.requires.and_then(flags::find);
             if let Some(missing) = missing.filter(|flag| !self.is_present(flag.name)) {
                 return Err(self.whole(Error::usage(format!(
-                    "--{} requires --{} {}; {}",
+                    "--{} requires --{} {}; e.g. {}",
                     value.flag.name,
                     missing.name,
                     missing.value.unwrap_or_default(),
-                    EXAMPLE
+                    value.flag.example
                 ))));
             }
         }

@@ -8,8 +8,8 @@ use super::file_permissions;
 use super::flags::PROXY_PASSWORD;
 use super::options::Options;
 use crate::config::{
-    CommandWords, Credentials, Host, Login, Netrc, PasswordCommand, ProxyDefaults, ProxySpec,
-    ProxyUrl, Secret, TlsSpec,
+    file_fault, CommandWords, Credentials, Host, Login, Netrc, PasswordCommand, ProxyDefaults,
+    ProxySpec, ProxyUrl, Secret, TlsSpec,
 };
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -75,7 +75,7 @@ impl<'a> Passwords<'a> {
             (None, Some(path)) => Some(
                 match File::open(path) {
                     Ok(file) => read_file(path, file),
-                    Err(e) => missing(None, unreadable("--password-file", path, e.to_string())),
+                    Err(e) => missing(None, unreadable("--password-file", path, file_fault(&e))),
                 }
                 .map_err(|e| options.blame("password-file", e))?,
             ),
@@ -126,7 +126,7 @@ impl<'a> Passwords<'a> {
                     None => {
                         let shown = Escaped(user.as_bytes());
                         let whose = format!("Password for {} at {}: ", shown, url.address);
-                        (self.missing)(Some(&whose), no_password(&user, source))?
+                        (self.missing)(Some(&whose), self.no_password(&user, source))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -161,7 +161,7 @@ impl<'a> Passwords<'a> {
                 None => {
                     let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
                     let whose = format!("Password for {} at the proxies of {}: ", shown, file);
-                    let no_terminal = no_password(&user, ProxySource::Option);
+                    let no_terminal = self.no_password(&user, ProxySource::Option);
                     Some((self.missing)(Some(&whose), no_terminal)?)
                 }
                 given => given,
@@ -172,6 +172,24 @@ impl<'a> Passwords<'a> {
             }
         }
         Ok(proxy_defaults)
+    }
+
+    fn no_password(&self, user: &str, source: ProxySource) -> Error {
+        let remedy = match source {
+            _ if self.netrc != Netrc::default() => {
+                "add an entry for this user and the proxy's host to the --proxy-netrc file"
+            }
+            ProxySource::Via => "add --proxy-netrc FILE",
+            _ => {
+                "add --password-file FILE, --password-command CMD or the environment variable \
+                 PTUNNEL_PASSWORD"
+            }
+        };
+        Error::usage(format!(
+            "no password for user '{}', and no terminal to prompt on; {}",
+            Escaped(user.as_bytes()),
+            remedy
+        ))
     }
 
     /// Completes a login from the netrc file: the password of its user, or, without a user, both.
@@ -254,21 +272,6 @@ fn printed(
     password.map(Some).map_err(|e| options.blame(name, e))
 }
 
-fn no_password(user: &str, source: ProxySource) -> Error {
-    let remedy = match source {
-        ProxySource::Via => "add --proxy-netrc FILE",
-        _ => {
-            "add --password-file FILE, --password-command CMD or the environment variable \
-             PTUNNEL_PASSWORD"
-        }
-    };
-    Error::usage(format!(
-        "no password for user '{}', and no terminal to prompt on; {}",
-        Escaped(user.as_bytes()),
-        remedy
-    ))
-}
-
 /// Reads a password file: one line, which other users must not be able to read.
 fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
@@ -279,7 +282,8 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() || line.contains('\n') {
-        return Err(fail("the file must have one line, the password".into()));
+        let why = "the file must have one line, the password; remove what else is in it";
+        return Err(fail(why.into()));
     }
     Ok(Secret::new(line))
 }
@@ -287,7 +291,7 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
 /// Reads a netrc file. Other programs use it too, so its permissions only cause a warning.
 fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     let fail = |why: String| unreadable("--proxy-netrc", path, why);
-    let file = File::open(path).map_err(|e| fail(e.to_string()))?;
+    let file = File::open(path).map_err(|e| fail(file_fault(&e)))?;
     let (text, remedy) = read_text(path, file).map_err(fail)?;
     warnings.extend(remedy.map(|remedy| {
         format!(
@@ -306,13 +310,16 @@ fn unreadable(option: &str, path: &str, why: String) -> Error {
 
 /// Returns a file's content and, if other users can read it, the command that prevents it.
 fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
-    let metadata = file.metadata().map_err(|e| e.to_string())?;
+    let metadata = file.metadata().map_err(|e| file_fault(&e))?;
     let mut text = String::new();
     file.take(MAX_LEN + 1)
         .read_to_string(&mut text)
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| file_fault(&e))?;
     if text.len() as u64 > MAX_LEN {
-        return Err(format!("the file has more than {} bytes", MAX_LEN));
+        return Err(format!(
+            "the file has more than {} bytes; check the path",
+            MAX_LEN
+        ));
     }
     Ok((text, file_permissions::remedy(path, &metadata)))
 }

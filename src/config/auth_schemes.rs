@@ -89,9 +89,11 @@ impl FromStr for Schemes {
             Scheme::named(name.trim()).ok_or_else(|| {
                 let why = match name.trim().to_ascii_lowercase().as_str() {
                     "kerberos" | "spnego" | "gssapi" => "it is called negotiate in HTTP",
-                    _ => "it must be basic, digest, ntlm, negotiate or a list of them",
+                    _ => {
+                        "it must be basic, digest, ntlm or negotiate; separate several with commas"
+                    }
                 };
-                wrong("authentication schemes", text, why, "digest,ntlm")
+                wrong("authentication scheme", name, why, "digest,ntlm")
             })
         };
         let named = text.split(',').map(read).collect::<Result<_, _>>()?;
@@ -112,7 +114,7 @@ mod tests {
         assert!(!some.allow(Scheme::Basic));
         for wrong in &["", "digest,", "bearer", "digest ntlm"] {
             let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
-            assert!(complaint.contains("a list of them; e.g. digest,ntlm"));
+            assert!(complaint.contains("with commas; e.g. digest,ntlm"));
         }
         let complaint = "ntlm,Kerberos".parse::<Schemes>().unwrap_err();
         assert!(complaint.to_string().contains("is called negotiate"));

@@ -29,8 +29,8 @@ impl FromStr for FailoverOn {
         let read = |name: &str| {
             let status = Some(name.trim()).filter(|name| FailoverOn::NAMES.contains(name));
             status.and_then(|name| name.parse().ok()).ok_or_else(|| {
-                let why = "it must be 502, 503, 504 or a list of them";
-                wrong("statuses", text, why, "502,503,504")
+                let why = "it must be 502, 503 or 504; separate several with commas";
+                wrong("status", name, why, "502,503,504")
             })
         };
         let statuses = text.split(',').map(read).collect::<Result<_, _>>()?;

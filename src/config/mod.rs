@@ -49,6 +49,8 @@ pub use self::inherited_socket::InheritedFd;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pac_file::PacFile;
+#[cfg(any(feature = "cli", feature = "pac", feature = "tls"))]
+pub(crate) use self::parse_error::file_fault;
 use self::parse_error::wrong;
 pub use self::parse_error::ParseError;
 pub use self::proxy::{DnsMode, Protocol, ProxySpec};

@@ -38,12 +38,7 @@ impl Netrc {
                 "login" | "password" | "account" => {
                     let value = words.value_of(&keyword)?;
                     let last = entries.last_mut().ok_or_else(|| {
-                        let why = format!(
-                            "'{}' before a machine; e.g. machine proxy.example login joe password \
-                             secret",
-                            keyword.text
-                        );
-                        wrong(keyword.line, why)
+                        wrong(keyword.line, format!("'{}' before a machine", keyword.text))
                     })?;
                     match keyword.text {
                         "login" => last.user = Some(value),
@@ -82,7 +77,10 @@ impl Netrc {
 }
 
 fn wrong(line: usize, why: impl std::fmt::Display) -> ParseError {
-    ParseError::new(format!("line {}: {}", line, why))
+    ParseError::new(format!(
+        "line {}: {}; e.g. machine proxy.example login joe password secret",
+        line, why
+    ))
 }
 
 /// The words of a file, separated by white space.

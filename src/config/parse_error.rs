@@ -38,6 +38,19 @@ impl fmt::Display for ParseError {
 
 impl error::Error for ParseError {}
 
+/// Describes why a file can't be opened or read, with what to do.
+#[cfg(any(feature = "cli", feature = "pac", feature = "tls"))]
+pub(crate) fn file_fault(error: &io::Error) -> String {
+    let fix = match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::NotFound, _) => "check the path",
+        (io::ErrorKind::PermissionDenied, _) => "let the user that ptunnel runs as read it",
+        (io::ErrorKind::InvalidData, _) => "save it as UTF-8",
+        (_, Some(libc::EISDIR)) => "name a file",
+        _ => return error.to_string(),
+    };
+    format!("{}; {}", error, fix)
+}
+
 /// Returns the error of a value in the form that all of them have.
 pub(super) fn wrong(what: &str, text: &str, why: impl fmt::Display, example: &str) -> ParseError {
     let text = Escaped(text.as_bytes());

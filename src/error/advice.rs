@@ -94,20 +94,30 @@ impl Error {
         self.refusal().map_or(false, Refusal::is_advised)
     }
 
-    /// Returns advice for a TCP port that ptunnel can't listen on.
+    /// Returns advice for a TCP port or a Unix socket that ptunnel can't listen on.
     pub(super) fn listening_hint(&self) -> Option<&'static str> {
         let port = match *self.kind {
-            Kind::Listen(_, Some(port)) => port,
+            Kind::Listen(_, port) => port,
             _ => return None,
         };
-        match self.io_cause()?.kind() {
-            io::ErrorKind::AddrInUse => {
+        let cause = self.io_cause()?;
+        match (cause.kind(), port) {
+            (io::ErrorKind::AddrInUse, Some(_)) => {
                 Some("find the program with ss -ltnp, or choose another port")
             }
-            io::ErrorKind::PermissionDenied if port < 1024 => Some(
+            (io::ErrorKind::AddrNotAvailable, Some(_)) => {
+                Some("use an address of this machine, which ip address shows, or *")
+            }
+            (io::ErrorKind::PermissionDenied, Some(port)) if port < 1024 => Some(
                 "ports below 1024 require root or CAP_NET_BIND_SERVICE; choose a higher port, or \
                  take the socket from systemd with fd:NAME",
             ),
+            (io::ErrorKind::PermissionDenied, None) => {
+                Some("let the user that ptunnel runs as create files in this folder")
+            }
+            (io::ErrorKind::NotFound, None) if cause.raw_os_error().is_some() => {
+                Some("create its folder first")
+            }
             _ => None,
         }
     }

@@ -236,7 +236,7 @@ impl Error {
         }
     }
 
-    fn io_cause(&self) -> Option<&io::Error> {
+    pub(crate) fn io_cause(&self) -> Option<&io::Error> {
         error::Error::source(self)?.downcast_ref()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::addr::{resolve, BoundAddr, ListenAddr};
 use super::configured::ConfiguredListener;
 use crate::config::{Bind, InheritedFd, Keepalive};
-use crate::error::Error;
+use crate::error::{Advised, Error};
 use crate::listener::settings::ListenerHandle;
 use crate::listener::socket_activation::{self, InheritedSocket};
 use crate::listener::unix_socket::SocketFile;
@@ -200,8 +200,11 @@ pub(super) fn bind_on<T>(
     port: u16,
     try_bind: impl Fn(SocketAddr) -> io::Result<T>,
 ) -> Result<T, Error> {
-    let addresses =
-        resolve(bind, port).map_err(|e| Error::listen(format_args!("{}:{}", bind, port), e))?;
+    let addresses = resolve(bind, port).map_err(|e| {
+        let why = Advised(format!("{}; use an address of this machine", e));
+        let address = format_args!("{}:{}", bind, port);
+        Error::listen(address, io::Error::new(e.kind(), why))
+    })?;
     let mut failed = None;
     for address in addresses {
         match try_bind(address) {

@@ -427,14 +427,16 @@ fn credentials_for_a_via_proxy_are_in_its_url() {
         "(offers Basic): the proxy requires authentication; set --user and the password",
     );
     assert!(!alone.stderr.contains("--via"), "{}", alone.stderr);
-    for (login, remedy) in &[
+    for (login, remedy, advice) in &[
         (
             "",
             "requires authentication; add the username to the --via URL",
+            "try: set the username with --via http://USER@HOST:PORT",
         ),
         (
             "ann:x@",
             "check the username in the --via URL, and the password",
+            "a wrong password may lock the account",
         ),
     ] {
         let via = format!("http://{}{}", login, asks.address());
@@ -442,7 +444,6 @@ fn credentials_for_a_via_proxy_are_in_its_url() {
         let finished = ends_with(program(), 4, remedy);
         assert!(!finished.stderr.contains("--user"), "{}", finished.stderr);
         let tested = program().args(&["--test", "-W", "example.org:22"]).run();
-        let advice = "try: set the username with --via http://USER@HOST:PORT";
         assert!(tested.text().contains(advice), "{}", tested.text());
     }
     let other = socks4::proxy(|mut connection| {

@@ -597,8 +597,14 @@ fn an_error_in_a_netrc_file_has_its_line() {
     let wrong = folder.file("netrc", "machine a login joe\n\npassword\n");
     let lost = folder.at("nothing");
     for (file, why) in &[
-        (&wrong, "line 3: 'password' has no value"),
-        (&lost, "No such file"),
+        (
+            &wrong,
+            "line 3: 'password' has no value; e.g. machine proxy.example login joe",
+        ),
+        (
+            &lost,
+            "No such file or directory (os error 2); check the path",
+        ),
     ] {
         let program = Ptunnel::through("proxy.example:1").to("example.org:22");
         let finished = program.args(&["--proxy-netrc", file]).run();

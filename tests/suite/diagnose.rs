@@ -80,7 +80,7 @@ fn tests_the_path_through_stunnel_and_squid_with_digest_to_a_server_that_greets(
         "CONNECT",
         "the proxy requires authentication, ptunnel uses Digest",
     );
-    assert_step(&text, "authentication", "granted to joe (Digest)");
+    assert_step(&text, "authentication", "granted, as joe (Digest)");
     assert_step(&text, "first byte", "\"SSH-2.0-");
     let last = text.lines().last().unwrap();
     let works = format!("works through {}, ", url);
@@ -107,7 +107,7 @@ fn tests_the_path_through_squid_with_basic_to_a_server_that_waits() {
     let text = finished.text();
     assert_step(&text, "CONNECT", "FAILED: proxy 127.0.0.1:");
     assert!(
-        text.contains("try: set the username with -U USER"),
+        text.contains("try: in a Windows domain, the username is"),
         "{}",
         text
     );
@@ -121,7 +121,7 @@ fn tests_the_path_through_ntlm_in_three_messages() {
     finished.expect_code(0);
     let text = finished.text();
     assert_eq!(text.matches("ptunnel uses NTLM").count(), 2, "{}", text);
-    assert_step(&text, "authentication", "granted to joe (NTLM)");
+    assert_step(&text, "authentication", "granted, as joe (NTLM)");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "connection",
             1,
             "Connection refused",
-            "if refused, check the port",
+            "try: check the port: no program listens there",
         ),
         (
             at(hole.address()),
@@ -594,7 +594,7 @@ fn each_proxy_of_a_chain_is_named_before_its_steps() {
     let second = format!("asking {} for a.example:1", closing.address());
     assert_eq!(asked, [&first, &second, &first, &second], "{}", text);
     assert_step(&text, "CONNECT", "uses Digest, on a new connection");
-    assert_step(&text, "authentication", "granted to joe (Digest)");
+    assert_step(&text, "authentication", "granted, as joe (Digest)");
 
     let alone = test(Ptunnel::through(squid.address()).to(sshd.address())).text();
     assert!(!alone.contains("asking "), "{}", alone);

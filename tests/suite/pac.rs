@@ -618,6 +618,10 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
             "line 3: SyntaxError",
         ),
         (
+            "function FindProxyForURL(url, host) {\n",
+            "at the end of the file; check that it is a PAC file",
+        ),
+        (
             "let proxy = 'DIRECT';",
             "no function FindProxyForURL(url, host)",
         ),
@@ -627,7 +631,10 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
             "no function FindProxyForURL(url, host)",
         ),
         ("", "no function FindProxyForURL(url, host)"),
-        ("for (;;) {}", "no answer within 5s"),
+        (
+            "for (;;) {}",
+            "no answer within 5s; check that it is a PAC file",
+        ),
         ("a\0b", "NUL"),
     ] {
         let file = folder.file("corp.pac", text);
@@ -635,7 +642,10 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
         let check = Ptunnel::new().args(&["--pac", &file, "--check-config"]);
         check.to("a.example:1").run().expect_code(2);
     }
-    refused_at_start(&folder.at("none.pac"), &["No such file"]);
+    refused_at_start(
+        &folder.at("none.pac"),
+        &["No such file", "; check the path"],
+    );
     let url = "http://wpad.example/wpad.dat";
     refused_at_start(url, &["download it with", "curl -o", url]);
     let file = folder.file("corp.pac", " ".repeat(1 << 20) + "\n");

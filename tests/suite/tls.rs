@@ -628,16 +628,19 @@ fn unusable_files_end_with_exit_code_2() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["--proxy-cacert", &rubbish],
-            "the file has no certificate in PEM format",
+            "the file has no certificate in PEM format; convert one in DER",
         ),
-        (&["--proxy-cacert", "/no/file"], "No such file"),
+        (
+            &["--proxy-cacert", "/no/file"],
+            "(os error 2); check the path",
+        ),
         (
             &["--proxy-cert", &rubbish],
-            "the file has no certificate in PEM format",
+            "the file has no certificate in PEM format; convert one in DER",
         ),
         (
             &["--proxy-cert", cert],
-            "the file has no private key in PEM format",
+            "the file has no private key in PEM format; name the one that has it, e.g. --proxy-key",
         ),
         (
             &["--proxy-cert", cert, "--proxy-key", &rubbish],
@@ -649,7 +652,7 @@ fn unusable_files_end_with_exit_code_2() {
         ),
         (
             &["--proxy-cert", cert, "--proxy-key", &encrypted],
-            "the key is encrypted",
+            "the key is encrypted; remove its passphrase with openssl pkey -in",
         ),
     ];
     for (words, told) in cases {
@@ -658,7 +661,11 @@ fn unusable_files_end_with_exit_code_2() {
             .args(&["-W", "example.org:22"])
             .run();
         finished.expect_code(2);
-        assert_said(&finished.stderr, &[words[words.len() - 1], told]);
+        let (option, file) = (words[words.len() - 2], words[words.len() - 1]);
+        assert_said(
+            &finished.stderr,
+            &[&format!("{} '{}': ", option, file), told],
+        );
         assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
     }
 }

@@ -301,7 +301,7 @@ fn users_and_passwords() {
     assert_refused(
         &with(&["-U", "joe", "-P", "x", "--password-file", &file]),
         "--password",
-        "--help",
+        "e.g. ptunnel -p",
     );
 }
 
@@ -337,13 +337,13 @@ fn arguments_that_are_not_utf_8() {
 fn flags_that_do_not_exist_or_contradict_each_other() {
     assert_refused(&with(&["--frobnicate"]), "--frobnicate", "ptunnel -p");
     assert_refused(&with(&["-z"]), "-z", "ptunnel -p");
-    assert_refused(&with(&["-4", "-6"]), "--ipv4", "ptunnel -p");
-    assert_refused(&with(&["-q", "-v"]), "-q", "ptunnel -p");
+    assert_refused(&with(&["-4", "-6"]), "--ipv4", "e.g. ptunnel -4");
+    assert_refused(&with(&["-q", "-v"]), "-q", "e.g. ptunnel -q");
     assert_refused(&with(&["-p"]), "--proxy", "ptunnel -p");
     assert_refused(
         &with(&["--serve-user", "a:b"]),
         "--serve-proxy",
-        "ptunnel -p",
+        "e.g. ptunnel --serve-proxy",
     );
     assert_refused(&with(&["--dynamic-user", "a:b"]), "--dynamic", "ptunnel -p");
     assert_refused(&with(&["-W", "example.org:22"]), "-W", "-W example.org:22");

@@ -10,15 +10,15 @@ mod nesting;
 mod toml;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use self::toml::TomlValue;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
 use super::flags::{self, Flag};
 use super::options::{Options, Position, Value};
+use crate::config::file_fault;
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -39,13 +39,14 @@ impl ConfigFile {
     /// A usage error when the file can't be read, isn't TOML, or has a name or a kind of value that
     /// no option has.
     pub(super) fn read(path: &str) -> Result<ConfigFile, Error> {
-        let fail = |e: &dyn fmt::Display| {
-            Error::usage(format!("--config '{}': {}", Escaped(path.as_bytes()), e))
+        let fail = |e: io::Error| {
+            let (path, why) = (Escaped(path.as_bytes()), file_fault(&e));
+            Error::usage(format!("--config '{}': {}", path, why))
         };
-        let mut file = File::open(path).map_err(|e| fail(&e))?;
-        let metadata = file.metadata().map_err(|e| fail(&e))?;
+        let mut file = File::open(path).map_err(fail)?;
+        let metadata = file.metadata().map_err(fail)?;
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|e| fail(&e))?;
+        file.read_to_string(&mut text).map_err(fail)?;
         let values = values(&text).map_err(|(line, why)| {
             Error::usage(format!("{}:{}: {}", Escaped(path.as_bytes()), line, why))
         })?;
@@ -110,7 +111,8 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
         let key = key.into_inner();
         if let Some(first) = lines.insert(key.clone(), line) {
             let key = Escaped(key.as_bytes());
-            return Err((line, format!("'{}' is already set on line {}", key, first)));
+            let why = format!("'{}' is already set on line {}; remove one", key, first);
+            return Err((line, why));
         }
         match flags::all().find(|flag| flag.keys().any(|it| it == key)) {
             Some(flag) => {
@@ -144,7 +146,8 @@ fn unknown(key: &str) -> String {
     alike.sort_unstable();
     let hint = match alike.first() {
         Some(name) => format!("did you mean '{}'?", name),
-        None => "keys are the long names of options, and 'tunnels'".to_string(),
+        None => "keys are the long names of options, and 'tunnels'; e.g. idle-timeout = 3600"
+            .to_string(),
     };
     format!("no option '{}': {}", Escaped(key.as_bytes()), hint)
 }

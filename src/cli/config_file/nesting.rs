@@ -29,7 +29,10 @@ pub(super) fn check(text: &str) -> Result<(), (usize, String)> {
             (_, true) => "dots in a name",
             _ => continue,
         };
-        return Err((index + 1, format!("more than {} {}", MAX_LEVELS, what)));
+        return Err((
+            index + 1,
+            format!("more than {} {}; remove them", MAX_LEVELS, what),
+        ));
     }
     Ok(())
 }

@@ -41,7 +41,9 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, (usize, String)> {
         let why = e.to_string();
         // The caller adds the line.
         let why = why.rfind(" at line ").map_or(&why[..], |end| &why[..end]);
-        (line, Escaped(why.as_bytes()).to_string())
+        let why = Escaped(why.as_bytes());
+        let why = format!("{}; e.g. proxy = \"proxy.example:3128\"", why);
+        (line, why)
     })?;
     Ok(document.0)
 }

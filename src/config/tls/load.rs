@@ -15,7 +15,7 @@ use openssl::x509::X509;
 
 use super::messages::TlsMessages;
 use super::{TlsFile, TlsOptions, TlsPeer};
-use crate::config::{HostPort, ParseError};
+use crate::config::{file_fault, HostPort, ParseError};
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
@@ -197,16 +197,24 @@ fn identify(
     for between in chain {
         builder.add_extra_chain_cert(between).map_err(fail)?;
     }
+    let option = if key == cert {
+        messages.cert
+    } else {
+        messages.key
+    };
     let private = files
-        .private_key(key)
-        .map_err(|why| complaint(TlsFile::Key, messages.key, key, why))?;
+        .private_key(key, messages)
+        .map_err(|why| complaint(TlsFile::Key, option, key, why))?;
     let fits = builder
         .set_private_key(&private)
         .and_then(|()| builder.check_private_key());
     fits.map_err(|_| {
         let cert = Escaped(cert.as_bytes());
-        let why = format!("the key doesn't match the certificate in '{}'", cert);
-        complaint(TlsFile::Key, messages.key, key, why)
+        let why = format!(
+            "the key doesn't match the certificate in '{}'; use the key that it was issued for",
+            cert
+        );
+        complaint(TlsFile::Key, option, key, why)
     })
 }
 
@@ -215,7 +223,7 @@ struct Files(Sha256);
 
 impl Files {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let bytes = fs::read(path).map_err(|e| e.to_string())?;
+        let bytes = fs::read(path).map_err(|e| file_fault(&e))?;
         self.0.update(&(bytes.len() as u64).to_be_bytes());
         self.0.update(&bytes);
         Ok(bytes)
@@ -226,11 +234,15 @@ impl Files {
         let pem = self.read(path)?;
         match X509::stack_from_pem(&pem) {
             Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-            _ => Err("the file has no certificate in PEM format".into()),
+            _ => Err(
+                "the file has no certificate in PEM format; convert one in DER with openssl \
+                      x509 -inform der -in FILE -out cert.pem"
+                    .into(),
+            ),
         }
     }
 
-    fn private_key(&mut self, path: &str) -> Result<PKey<Private>, String> {
+    fn private_key(&mut self, path: &str, messages: &TlsMessages) -> Result<PKey<Private>, String> {
         let pem = self.read(path)?;
         let mut encrypted = false;
         // Without a callback, OpenSSL prompts on the terminal, which may be the tunnel's client.
@@ -240,9 +252,14 @@ impl Files {
         });
         key.map_err(|_| {
             if encrypted {
-                "the key is encrypted; remove its passphrase with openssl pkey".into()
+                "the key is encrypted; remove its passphrase with openssl pkey -in FILE -out key.pem"
+                    .into()
             } else {
-                "the file has no private key in PEM format".into()
+                format!(
+                    "the file has no private key in PEM format; name the one that has it, e.g. {} \
+                     key.pem",
+                    messages.key
+                )
             }
         })
     }

@@ -1,11 +1,12 @@
 //! Advice after a step that failed, where the error itself has none.
 
 use std::fmt;
+use std::io;
 
 use super::TestStep;
 use crate::config::{Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Cause, CredentialsOption, Error};
-use crate::proto::{Refusal, SocksRefusal};
+use crate::proto::{Hint, Refusal, SocksRefusal};
 
 /// Displays as the rest of `try: …`.
 pub(super) enum Advice {
@@ -17,10 +18,12 @@ pub(super) enum Advice {
 impl Advice {
     /// Returns the advice for an error, or `None` when the error's text includes advice.
     /// `is_secure` means TLS with the proxy, which can reject the client certificate after the
-    /// handshake, as nginx does. `before` are the proxies in front of the peer that failed.
+    /// handshake, as nginx does. `is_direct` means a path without proxies. `before` are the proxies
+    /// in front of the peer that failed.
     pub(super) fn after(
         step: TestStep,
         is_secure: bool,
+        is_direct: bool,
         error: &Error,
         before: &[&ProxySpec],
     ) -> Option<Advice> {
@@ -29,22 +32,19 @@ impl Advice {
         }
         let text = match (step, error.cause()) {
             (_, Cause::Exhaustion) => return None,
+            (TestStep::FirstByte, _) if is_direct => {
+                "check the port, and see the server's log: it may not serve this machine"
+            }
             (TestStep::FirstByte, _) => {
-                "check the port, and that a server listens there; some proxies grant a tunnel \
-                 before they connect, and end it if they can't"
+                "check the destination's name and port; some proxies grant a tunnel before they \
+                 connect, and end it if they can't"
             }
-            (_, Cause::Name) => {
-                "check the spelling; `getent ahosts NAME` asks the same resolver; an address needs \
-                 no resolver"
-            }
+            (_, Cause::Name) => Advice::on_name(error)?,
             (TestStep::Name, _) => {
                 "check the network and /etc/resolv.conf, as no name server replies; an address \
                  needs no resolver"
             }
-            (_, Cause::Connection) => {
-                "if refused, check the port: no program listens there; if unreachable, check the \
-                 VPN and the routes of this machine"
-            }
+            (_, Cause::Connection) => Advice::on_connection(error)?,
             (_, Cause::ConnectTimeout) => {
                 "check the address, and whether a firewall drops the packets; -4 and -6 select one \
                  address family"
@@ -59,10 +59,18 @@ impl Advice {
                 "check that TLS starts at once on this port, which sends nothing: tls:// doesn't \
                  support STARTTLS; --handshake-timeout gives it more time"
             }
+            #[cfg(feature = "tls")]
+            (TestStep::Tls, Cause::HandshakeTimeout) => {
+                "check the port, which accepts connections and sends nothing; if the proxy doesn't \
+                 speak TLS there, use http://; --handshake-timeout gives it more time"
+            }
+            (_, Cause::HandshakeTimeout) if is_secure => {
+                "see the proxy's log: it accepts TLS and sends nothing; --handshake-timeout gives \
+                 it more time"
+            }
             (_, Cause::HandshakeTimeout) => {
-                "check that an HTTP proxy listens on this port: it accepts connections and sends \
-                 nothing; check that https:// or http:// is right; --handshake-timeout gives it \
-                 more time"
+                "check the port, which accepts connections and sends nothing; if the proxy requires \
+                 TLS, use https://; --handshake-timeout gives it more time"
             }
             (_, Cause::Lost) if is_secure => {
                 "see the proxy's log: it may require a client certificate, or another one \
@@ -75,9 +83,7 @@ impl Advice {
             (TestStep::Socks5, Cause::Malformed) | (TestStep::Socks4, Cause::Malformed) => {
                 "check the port: no SOCKS proxy of this version replies there"
             }
-            (_, Cause::Malformed) => {
-                "check the port, and that https:// or http:// is right: no HTTP proxy replies there"
-            }
+            (_, Cause::Malformed) => "check the port: no HTTP proxy replies there",
             (_, Cause::Credentials) => return Advice::on_credentials(error),
             (_, Cause::Refused) => return Advice::on_refusal(is_secure, error),
             (_, Cause::Undecided) => {
@@ -89,9 +95,52 @@ impl Advice {
         Some(Advice::Text(text))
     }
 
-    /// Returns the command of openssl's client. It supports at most one proxy: HTTP, without TLS
-    /// and without authentication.
+    fn on_name(error: &Error) -> Option<&'static str> {
+        Some(match error.io_cause()?.kind() {
+            // Of the resolver's errors, none has this kind.
+            io::ErrorKind::NotFound => {
+                "use another name, or remove -4 or -6: the name has no address of this family"
+            }
+            _ => {
+                "check the spelling; `getent ahosts NAME` asks the same resolver; an address needs \
+                 no resolver"
+            }
+        })
+    }
+
+    fn on_connection(error: &Error) -> Option<&'static str> {
+        let cause = error.io_cause()?;
+        Some(match (cause.kind(), cause.raw_os_error()) {
+            (io::ErrorKind::ConnectionRefused, _) => {
+                "check the port: no program listens there, or a firewall rejects the connection"
+            }
+            (_, Some(libc::ENETUNREACH)) => {
+                "check the network, the VPN and the routes of this machine: none leads to the address"
+            }
+            (_, Some(libc::EHOSTUNREACH)) => {
+                "check the address, and that its host is up and in reach of this machine"
+            }
+            (io::ErrorKind::ConnectionReset, _) => {
+                "see the log of the program on this port: it may not serve this machine"
+            }
+            (io::ErrorKind::AddrNotAvailable, _) => "use -4, or give this machine an IPv6 address",
+            _ => "check the address, and the network and the firewall of this machine",
+        })
+    }
+
+    /// Returns advice about a failed handshake: about the port if the connection broke, otherwise
+    /// the command of openssl's client. It supports at most one proxy: HTTP, without TLS and without
+    /// authentication.
     fn without_tls(error: &Error, before: &[&ProxySpec]) -> Option<Advice> {
+        if error.io_cause()?.raw_os_error().is_some() {
+            return Some(Advice::Text(if error.is_of_destinations_tls() {
+                "check that the destination speaks TLS on this port, and see its log: it may not \
+                 serve this machine, or this proxy"
+            } else {
+                "check that the proxy speaks TLS on this port (if not, use http://), and see its \
+                 log: it may not serve this machine"
+            }));
+        }
         let is_plain = |proxy: &ProxySpec| {
             proxy.protocol == Protocol::Http && proxy.tls.is_none() && proxy.credentials.is_none()
         };
@@ -106,22 +155,26 @@ impl Advice {
 
     /// Returns advice only if the user's credentials can be the cause.
     fn on_credentials(error: &Error) -> Option<Advice> {
-        error.refusal()?.hint()?;
-        Some(Advice::Text(match error.credentials_option()? {
-            CredentialsOption::Via => {
-                "set the username with --via http://USER@HOST:PORT or --proxy-netrc FILE, not with \
-                 -U; more attempts with a wrong password may lock the account"
-            }
-            CredentialsOption::Netrc => {
-                "set the username with --proxy-netrc FILE, not with -U; more attempts with a wrong \
+        let text = match (error.refusal()?.hint()?, error.credentials_option()?) {
+            // The error's text says what to do.
+            (Hint::Own, _) => return None,
+            (Hint::Check, _) => {
+                "in a Windows domain, the username is 'DOMAIN\\user'; more attempts with a wrong \
                  password may lock the account"
             }
-            CredentialsOption::User => {
-                "set the username with -U USER, in a Windows domain -U 'DOMAIN\\user', and the \
-                 password with --password-file FILE; more attempts with a wrong password may lock \
-                 the account"
+            (Hint::Give, CredentialsOption::Via) => {
+                "set the username with --via http://USER@HOST:PORT or --proxy-netrc FILE, not with \
+                 -U"
             }
-        }))
+            (Hint::Give, CredentialsOption::Netrc) => {
+                "set the username with --proxy-netrc FILE, not with -U"
+            }
+            (Hint::Give, CredentialsOption::User) => {
+                "set the username with -U USER, in a Windows domain -U 'DOMAIN\\user', and the \
+                 password with --password-file FILE"
+            }
+        };
+        Some(Advice::Text(text))
     }
 
     fn on_refusal(is_secure: bool, error: &Error) -> Option<Advice> {
@@ -153,7 +206,7 @@ impl Advice {
                 "check the port: it may be that of a web server, or of a proxy that doesn't \
                  support CONNECT"
             }
-            _ => "ask the proxy's operator what this status means",
+            _ => "see the proxy's log, or ask its operator about this status",
         };
         Some(Advice::Text(text))
     }
@@ -174,5 +227,58 @@ impl fmt::Display for Advice {
             write!(f, " -servername {}", name)?;
         }
         f.write_str("` to see the certificates that it presents")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Peer;
+
+    fn advice(step: TestStep, is_direct: bool, error: &Error) -> String {
+        let advice = Advice::after(step, false, is_direct, error, &[]);
+        advice.expect("an advice").to_string()
+    }
+
+    #[test]
+    fn a_failed_connection_has_the_advice_for_its_errno() {
+        for (errno, said) in &[
+            (libc::ECONNREFUSED, "no program listens there"),
+            (libc::ENETUNREACH, "the routes of this machine"),
+            (libc::EHOSTUNREACH, "that its host is up"),
+            (libc::ECONNRESET, "see the log of the program on this port"),
+            (libc::EACCES, "the firewall of this machine"),
+        ] {
+            let address = Peer::Destination("a.example:1".parse().unwrap());
+            let error = Error::connect(address, io::Error::from_raw_os_error(*errno));
+            let text = advice(TestStep::Connection, true, &error);
+            assert!(text.contains(said), "{}", text);
+            let others = ["listens", "routes", "is up", "see the log", "firewall of"];
+            let count = others.iter().filter(|other| text.contains(**other)).count();
+            assert_eq!(count, 1, "{}", text);
+        }
+    }
+
+    /// Regression: the command of openssl's client was advised, which meets the same reset.
+    #[cfg(feature = "tls")]
+    #[test]
+    fn a_reset_during_the_handshake_has_no_command_of_openssl() {
+        let reset = || io::Error::from_raw_os_error(libc::ECONNRESET);
+        let address = || "a.example:1".parse().unwrap();
+        let proxy = Error::secure(Peer::Proxy(address()), reset());
+        let text = advice(TestStep::Tls, false, &proxy);
+        assert!(text.contains("if not, use http://"), "{}", text);
+        let destination = Error::secure(Peer::Destination(address()), reset());
+        let text = advice(TestStep::Tls, false, &destination);
+        assert!(text.contains("the destination speaks TLS"), "{}", text);
+    }
+
+    /// Regression: proxies were mentioned on a path without one.
+    #[test]
+    fn a_direct_path_has_no_advice_about_proxies() {
+        let error = Error::cut("a.example:1", "the connection ended");
+        let text = |is_direct| advice(TestStep::FirstByte, is_direct, &error);
+        assert!(!text(true).contains("prox"), "{}", text(true));
+        assert!(text(false).contains("some proxies"), "{}", text(false));
     }
 }

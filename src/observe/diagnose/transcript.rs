@@ -164,29 +164,17 @@ impl Transcript {
             .hop
             .as_ref()
             .and_then(|hop| hop.spec().credentials.as_ref());
-        let user = credentials.map_or(String::new(), |known| known.user().to_string());
+        // A ticket's user isn't known.
+        let user = credentials.map_or(String::new(), |known| format!(", as {}", known.user()));
         let is_requested = matches!(self.step, Some((TestStep::Authentication, _)));
-        match self.auth {
-            // A ticket's user isn't known.
-            Some(auth) if is_requested && user.is_empty() => {
-                self.end_step(&format_args!("granted ({})", auth));
-                return;
-            }
-            Some(auth) if is_requested => {
-                self.end_step(&format_args!("granted to {} ({})", user, auth));
-                return;
-            }
-            _ => self.end_step(&"granted"),
-        };
+        if let Some(auth) = self.auth.filter(|_| is_requested) {
+            self.end_step(&format_args!("granted{} ({})", user, auth));
+            return;
+        }
+        self.end_step(&"granted");
         self.start_step(TestStep::Authentication);
         match self.auth {
-            Some(auth) if user.is_empty() => {
-                self.end_step(&format_args!("sent with the request ({})", auth))
-            }
-            Some(auth) => self.end_step(&format_args!(
-                "sent with the request, as {} ({})",
-                user, auth
-            )),
+            Some(auth) => self.end_step(&format_args!("sent with the request{} ({})", user, auth)),
             None => self.end_step(&"not required"),
         };
     }
@@ -203,7 +191,9 @@ impl Transcript {
             self.hop.iter().flat_map(Hop::before).collect()
         };
         let is_secure = self.is_secure;
-        if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, error, &before)) {
+        let is_direct = self.path.iter().flat_map(ProxyChain::proxies).count() == 0;
+        let advise = |step| Advice::after(step, is_secure, is_direct, error, &before);
+        if let Some(advice) = step.and_then(advise) {
             self.print(format_args!("  {:<26}try: {}\n", "", advice));
         }
     }

@@ -231,9 +231,10 @@
       if (error === null) {
         return '!0 the script threw null, which can mean that it needs too much memory';
       }
-      // The innermost position in the file, which is evaluated as 'input'.
-      var place = /\binput:(\d+)/.exec(error && error.stack);
-      return '!' + (place ? place[1] : 0) + ' ' + error;
+      // The innermost position in the file, which is evaluated as 'input'; of its first line, the
+      // engine shows no number.
+      var place = /\binput(?::(\d+))?/.exec(error && error.stack);
+      return '!' + (place ? place[1] || 1 : 0) + ' ' + error;
     } catch (again) {
       // There can be memory for an error, but none for its text.
       return '!0 the script threw an error without a text, which can mean that it needs too much memory';

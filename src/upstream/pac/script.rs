@@ -10,7 +10,7 @@ use super::interpreter::Thrown;
 use super::ipc::MessageKind;
 use super::process::{CallFault, Process};
 use super::{late, shown, LONGEST};
-use crate::config::{Host, HostPort};
+use crate::config::{file_fault, Host, HostPort};
 use crate::error::Error;
 use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
@@ -53,7 +53,17 @@ impl Script {
         // The process isn't kept: values that the script computed while it loaded, such as this
         // machine's address, can change until the first call.
         let answer = script.load(Instant::now() + LONGEST);
-        answer.map_err(|fault| fail(script.explain(fault, LONGEST)))?;
+        answer.map_err(|fault| {
+            let is_the_scripts = matches!(fault, CallFault::Thrown(_) | CallFault::Late);
+            let why = script.explain(fault, LONGEST);
+            fail(match is_the_scripts {
+                true => format!(
+                    "{}; check that it is a PAC file, or have its author fix it",
+                    why
+                ),
+                false => why,
+            })
+        })?;
         Ok((name, text))
     }
 
@@ -132,6 +142,7 @@ impl Script {
         let index = line.checked_sub(1);
         match index.and_then(|index| self.text.lines().nth(index)) {
             Some(code) => format!("line {}: {}, in '{}'", line, text, shown(code)),
+            None if line > 0 => format!("line {}: {}, at the end of the file", line, text),
             None => text,
         }
     }
@@ -142,16 +153,21 @@ fn read_text(path: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| file_fault(&e))?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(format!("the file has more than {} bytes", MAX_SIZE));
+        return Err(format!(
+            "the file has more than {} bytes; check the path",
+            MAX_SIZE
+        ));
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(e) => e.as_bytes().iter().map(|byte| char::from(*byte)).collect(),
     };
     if text.contains('\0') {
-        return Err("the file contains a NUL character, so it isn't JavaScript".into());
+        return Err(
+            "the file contains a NUL character, so it isn't JavaScript; check the path".into(),
+        );
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(text.into())

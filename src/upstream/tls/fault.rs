@@ -103,7 +103,7 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
             name,
             peer.messages().otherwise
         )),
-        "unsupported protocol" | "version too low" => TlsFault::plain(TOO_OLD),
+        "unsupported protocol" | "version too low" => TlsFault::advised(TOO_OLD),
         _ => TlsFault::plain(format!("TLS error: {}", reason)),
     }
 }
@@ -112,14 +112,15 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
 const NO_HTTP_1_1: &str = "the proxy doesn't offer HTTP/1.1 (perhaps only HTTP/2), and ptunnel \
                            supports no other version; enable HTTP/1.1 on the proxy";
 
-const TOO_OLD: &str = "no common version of TLS; ptunnel requires TLS 1.2 or later";
+const TOO_OLD: &str =
+    "no common version of TLS; ptunnel requires TLS 1.2 or later, so enable one of them there";
 
 /// Describes an alert of the peer (RFC 8446 §6.2).
 fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
     let messages = peer.messages();
     let (name, cert) = (messages.name, messages.cert);
     match alert {
-        "protocol version" => TlsFault::plain(TOO_OLD),
+        "protocol version" => TlsFault::advised(TOO_OLD),
         "certificate required" => TlsFault::advised(format!(
             "{} requires a client certificate; set {}",
             name, cert

@@ -280,6 +280,7 @@ fn errors_are_reported_with_their_line() {
     );
     let (line, text) = thrown("\nthrow new Error('on purpose')");
     assert_eq!((line, &text[..]), (2, "Error: on purpose"));
+    assert_eq!(thrown("throw new Error('x')"), (1, "Error: x".into()));
     assert_eq!(thrown("throw 'a text'"), (0, "a text".into()));
     let (_, text) = thrown("function findProxyForURL() {}");
     assert_eq!(text, "it defines no function FindProxyForURL(url, host)");
