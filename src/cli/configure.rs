@@ -98,6 +98,7 @@ pub(super) fn configure(
         dynamic,
         dynamic_user,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
+        fdpass: options.is_present("fdpass") && !test,
     };
     // Before the password prompt.
     check_each(&config).map_err(|(index, e)| {

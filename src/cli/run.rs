@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::listener::reload::ConfigSource;
 use crate::observe::diagnose::{self, PathOpener};
 use crate::observe::logging;
-use crate::os::sys;
+use crate::os::{handover, sys};
 use crate::upstream::pac;
 
 /// Runs the program with the arguments of this process; returns the exit code. `engine` serves the
@@ -54,8 +54,15 @@ fn try_run(
             _ => Ok(0),
         },
         Command::Run(config, warnings) => {
-            // Before the first thread, since it holds for those that this one starts.
+            // Both before the first thread: the one holds for those that this one starts, and the
+            // other forks.
             let confinement = confine(&config);
+            if config.fdpass {
+                handover::begin().map_err(|e| match e.kind() {
+                    ErrorKind::InvalidInput => Error::usage(format!("--fdpass: {}", e)),
+                    _ => Error::other("cannot start a process for --fdpass", e),
+                })?;
+            }
             // Starts the first thread.
             let logging = logging::init(
                 config.verbosity,

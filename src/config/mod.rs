@@ -294,6 +294,8 @@ pub struct Config {
     pub listen: Bind,
     /// The destination of `-W`: stdin and stdout are the client.
     pub stdio: Option<Destination>,
+    /// Whether `-W` hands the connection to the program that started it, instead of carrying it.
+    pub fdpass: bool,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
     /// The status page.

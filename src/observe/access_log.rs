@@ -81,6 +81,27 @@ impl ClientSession {
         }
     }
 
+    /// Logs that the client received the tunnel's socket, so that no relay follows.
+    pub fn handed_over(&self, destination: &Destination, via: &ProxyChain) {
+        self.note(destination, via, "handed over");
+    }
+
+    /// Logs why the client receives one end of a socket pair instead, which ptunnel relays.
+    pub fn keeps(&self, destination: &Destination, via: &ProxyChain, why: &str) {
+        let text = format!("relaying in the background, because {}", why);
+        self.note(destination, via, &text);
+    }
+
+    fn note(&self, destination: &Destination, via: &ProxyChain, text: &str) {
+        let context = &self.context;
+        log_line(
+            context,
+            Info,
+            format_args!("{} to {} {}: {}", context, destination, via, text),
+            || via.path_to(destination).fields(),
+        );
+    }
+
     /// Logs and counts that the client's connection failed before its tunnel was open.
     pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> SessionSummary {
         if let Some(guard) = &self.guard {
@@ -154,6 +175,12 @@ impl SessionLog {
         summary
     }
 }
+
+/// A reason why `--fdpass` hands over one end of a socket pair instead of the socket.
+pub const TLS_ON_PATH: &str = "TLS is on the path";
+
+/// Another such reason.
+pub const EARLY_DATA: &str = "data came together with the proxy's reply";
 
 /// Explains a missing reply: most proxies close both directions at a half-close.
 const UNANSWERED: &str = "the upstream closed the connection when the client's end was passed on, \

@@ -1,11 +1,13 @@
 //! Access to the operating system: system calls, name lookups, resource exhaustion, the service
-//! manager, standard input and output, the program that prints a password.
+//! manager, standard input and output, the program that prints a password, the handover of a
+//! connection to ssh.
 //!
 //! Must not hold a rule of a protocol, configuration or a future. The folders that `.ci/layers`
 //! lists may use it (all but `proto`, `inbound`, `text`, `timer` and `demo`), and the rungs of
 //! `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
+pub mod handover;
 pub mod mutex;
 pub mod panics;
 pub mod password_command;

@@ -1,10 +1,10 @@
 //! Tests the program from outside: its command line, streams, sockets and exit codes.
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `forward`,
-//! `half_close`, `pac`, `real`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`,
-//! `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere else the peers
-//! are scripted and in this process.
+//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
+//! `forward`, `half_close`, `pac`, `real`, `serve`, `socket_activation`, `socks`, `socks4`,
+//! `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere
+//! else the peers are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,6 +27,7 @@ mod denials;
 mod diagnose;
 mod documents;
 mod dynamic;
+mod fdpass;
 mod forward;
 mod generate;
 mod guide;

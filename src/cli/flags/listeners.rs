@@ -62,6 +62,21 @@ pub(super) const LISTENERS: &[Flag] = &[
          configuration file.",
     )
     .example("ptunnel -p proxy.example:3128 -W example.org:22"),
+    Flag::switch(
+        "fdpass",
+        "Hand the connection of --stdio to ssh and exit (ProxyUseFdpass)",
+    )
+    .requires("stdio")
+    .replaced_by(&["tunnel", "forward", "dynamic", "serve-proxy"])
+    .described(
+        "With `ProxyUseFdpass yes`, ssh receives the connected socket over ptunnel's standard \
+         output. ptunnel then exits: no process remains, and none copies the data. The timeouts of \
+         open tunnels don't apply.\n\n\
+         Where TLS is on the path, or where data came together with the proxy's reply, ssh \
+         receives one end of a socket pair. ptunnel relays in the background until the connection \
+         ends, and logs the reason with `-v`.",
+    )
+    .example("ptunnel -p proxy.example:3128 -W example.org:22 --fdpass"),
     Flag::option(
         "dynamic",
         "[BIND:]PORT",

@@ -13,6 +13,7 @@ mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
 mod gssapi;
+mod handover;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 mod listening_socket;
 #[cfg(feature = "tls")]
@@ -39,6 +40,9 @@ pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]
 pub(crate) use self::epoll::{Epoll, Event, Events};
 pub(crate) use self::gssapi::GssContext;
+pub(crate) use self::handover::{
+    continue_in_child, is_stdout_unix, outlive_parent, pass_over_stdout,
+};
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]

@@ -8,6 +8,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::os::unix::io::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -94,6 +95,12 @@ impl Socket {
     /// Returns the peer's address and this side's; `None` for a Unix socket, and after a reset.
     pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.io.peer_addr().ok()?, self.io.local_addr().ok()?))
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.io.as_raw_fd()
     }
 }
 

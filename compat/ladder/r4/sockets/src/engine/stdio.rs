@@ -5,12 +5,13 @@ use std::os::unix::net::UnixStream;
 use futures::sync::oneshot;
 use tokio_core_compat::task::AsStd;
 
-use super::{shutdown, Engine, Origin, ProxySelector, Settings, Tunnel};
+use super::{logged_as, shutdown, Engine, Opened, Origin, ProxySelector, Settings, Tunnel};
 use crate::config::{Config, Destination};
-use crate::engine::io::{Handle, Socket};
+use crate::engine::io::{Handle, Rewind, Socket, Upstream};
 use crate::error::Error;
-use crate::os::stdio;
+use crate::observe::access_log::{ClientSession, EARLY_DATA, TLS_ON_PATH};
 use crate::os::sys;
+use crate::os::{handover, stdio};
 
 /// Carries stdin to `destination` and its reply to stdout, until both have ended or SIGTERM
 /// arrives. SIGINT is ignored: the terminal sends it to the other programs of the session too.
@@ -25,6 +26,11 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
         destination.clone(),
         &ProxySelector::new(config.route.clone()),
     );
+    if config.fdpass {
+        return Handle::run(|handle| async move {
+            hand_over(&Engine::new(&handle, Settings::of(config)), &tunnel).await
+        })?;
+    }
     let carried: Result<_, Error> = Handle::run(|handle| async move {
         let engine = Engine::new(&handle, Settings::of(config));
         shutdown::ignore_interrupt().map_err(failed)?;
@@ -51,4 +57,38 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
         None => Ok(()), // only after a failure, which `finish` returns
     }
     .map_err(|cut| Error::cut(destination, cut))
+}
+
+/// `--fdpass`: hands the connection to the program that reads stdout. Relays only what its socket
+/// alone doesn't carry.
+///
+/// # Errors
+///
+/// The error of opening the tunnel or of handing it over, or the one that cut it.
+async fn hand_over(engine: &Engine, tunnel: &Tunnel) -> Result<(), Error> {
+    let failed = |e| Error::other("cannot hand the connection over", e);
+    let destination = tunnel.destination();
+    let session = ClientSession::from(Origin::Stdio);
+    let opening = logged_as(session.context(), engine.open(tunnel));
+    let Opened { stream, path } = opening.await?;
+    let (stream, early) = stream.into_parts();
+    let why = match &stream {
+        Upstream::Bare(socket) if early.is_empty() => {
+            handover::pass(socket).map_err(failed)?;
+            session.handed_over(destination, &path);
+            return Ok(());
+        }
+        Upstream::Bare(_) => EARLY_DATA,
+        Upstream::Layered(_) => TLS_ON_PATH,
+    };
+    session.keeps(destination, &path, why);
+    let near = handover::pass_pair();
+    let client = near
+        .and_then(Socket::from_unix)
+        .map_err(failed)?;
+    let stream = Rewind::new(stream, early);
+    let opened = Opened { stream, path };
+    let carried = engine.carry_opened(client, opened, session, destination.clone());
+    let end = carried.await.end;
+    end.map(drop).map_err(|cut| Error::cut(destination, cut))
 }
