@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::examples::{blocks, examples};
+use crate::sandbox;
 use crate::support::program::binary;
 use crate::support::{parts, TempDir};
 
@@ -60,6 +61,7 @@ fn each_command_is_valid() {
             .args(&["-c", &format!("{}{}", PTUNNEL, command)])
             .current_dir(home.path())
             .env("HOME", home.path())
+            .env("https_proxy", sandbox::PROXY)
             .env("PTUNNEL", fs::canonicalize(binary()).expect("the program"))
             .output()
             .expect("a shell");

@@ -2,7 +2,7 @@
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
-//! `forward`, `half_close`, `pac`, `real`, `serve`, `socket_activation`, `socks`, `socks4`,
+//! `forward`, `half_close`, `pac`, `real`, `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`,
 //! `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere
 //! else the peers are scripted and in this process.
 
@@ -51,6 +51,7 @@ mod reload;
 mod reload_matrix;
 mod reply;
 mod route;
+mod sandbox;
 mod sd_notify;
 mod serve;
 mod shutdown;

@@ -16,6 +16,7 @@ pub mod parts;
 pub mod peer;
 pub mod process;
 pub mod program;
+pub mod services;
 pub mod socks;
 pub mod sys;
 pub mod temp;

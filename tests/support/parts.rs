@@ -120,6 +120,15 @@ impl Server {
         self.address
     }
 
+    /// Sends a signal, and waits for the server's end.
+    pub(super) fn end_with(&mut self, signal: i32) {
+        sys::signal(self.child.id(), signal);
+        let child = &mut self.child;
+        eventually("the server has ended", || {
+            child.try_wait().expect("a status").is_some()
+        });
+    }
+
     /// Waits until the server accepts connections; returns false if the process ended instead.
     fn is_ready(&mut self) -> bool {
         let mut alive = true;
@@ -198,11 +207,7 @@ impl Apache {
 /// Ends its workers, too, which would outlive a killed parent.
 impl Drop for Apache {
     fn drop(&mut self) {
-        let server = &mut self.server.child;
-        sys::signal(server.id(), sys::SIGTERM);
-        eventually("Apache has ended", || {
-            server.try_wait().expect("a status").is_some()
-        });
+        self.server.end_with(sys::SIGTERM);
     }
 }
 
@@ -221,20 +226,23 @@ impl Squid {
     /// Starts it, with Basic authentication if there is a login.
     pub fn start(login: Login) -> Squid {
         Squid::with_rules(|folder| match login {
-            Some((user, password)) => {
-                let hash = run("openssl", &["passwd", "-apr1", password]);
-                let hash = String::from_utf8(hash).expect("text");
-                let users = folder.file("users", format!("{}:{}\n", user, hash.trim()));
-                format!(
-                    "auth_param basic program {} {}\n\
-                     auth_param basic realm test\n{}",
-                    find("basic_ncsa_auth").display(),
-                    users,
-                    KNOWN_ONLY
-                )
-            }
+            Some((user, password)) => Squid::basic(folder, user, password),
             None => "http_access allow all\n".to_string(),
         })
+    }
+
+    /// Returns rules that accept only this user.
+    pub fn basic(folder: &TempDir, user: &str, password: &str) -> String {
+        let hash = run("openssl", &["passwd", "-apr1", password]);
+        let hash = String::from_utf8(hash).expect("text");
+        let users = folder.file("users", format!("{}:{}\n", user, hash.trim()));
+        format!(
+            "auth_param basic program {} {}\n\
+             auth_param basic realm test\n{}",
+            find("basic_ncsa_auth").display(),
+            users,
+            KNOWN_ONLY
+        )
     }
 
     /// Starts it with Digest authentication; a nonce is valid for `uses` requests.
@@ -268,7 +276,7 @@ impl Squid {
     }
 
     /// `rules` returns the lines about clients, given a folder that squid may write to.
-    pub(super) fn with_rules(rules: impl FnOnce(&TempDir) -> String) -> Squid {
+    pub fn with_rules(rules: impl FnOnce(&TempDir) -> String) -> Squid {
         let program = find("squid");
         let folder = open_folder();
         let rules = rules(&folder);
