@@ -4,7 +4,7 @@ use std::fs;
 
 use super::file_permissions;
 use super::options::Options;
-use crate::config::{ParseError, TlsFile, TlsOptions, TlsPeer, TlsSpec};
+use crate::config::{Host, ParseError, TlsFile, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -20,11 +20,17 @@ pub(super) fn tls(
 ) -> Result<Option<TlsSpec>, Error> {
     let (names, why): (&[&str], _) = match peer {
         TlsPeer::Proxy => (
-            &["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"],
+            &[
+                "proxy-cacert",
+                "proxy-cert",
+                "proxy-key",
+                "proxy-insecure",
+                "proxy-sni",
+            ],
             "no https:// proxy is given",
         ),
         TlsPeer::Destination => (
-            &["cacert", "cert", "key", "insecure", IGNORE_EOF],
+            &["cacert", "cert", "key", "insecure", "sni", IGNORE_EOF],
             "no tls:// destination is given",
         ),
     };
@@ -35,6 +41,7 @@ pub(super) fn tls(
         cert: given(1),
         key: given(2),
         insecure: options.is_present(names[3]),
+        sni: options.one_with(names[4], server_name)?,
         ignore_unexpected_eof: peer == TlsPeer::Destination && options.is_present(IGNORE_EOF),
     };
     if !is_needed {
@@ -51,6 +58,17 @@ pub(super) fn tls(
             .and_then(|path| exposed(&path)),
     );
     Ok(Some(spec))
+}
+
+/// Parses a name that TLS can send: an address isn't one (RFC 6066 §3).
+fn server_name(text: &str) -> Result<String, ParseError> {
+    match text.parse::<Host>()? {
+        Host::Name(name) => Ok(name.to_string()),
+        Host::Ip(ip) => Err(ParseError::new(format!(
+            "invalid name '{}': TLS sends names, not addresses; e.g. www.example.org",
+            ip
+        ))),
+    }
 }
 
 /// Returns the error with the position of the option that names its file.

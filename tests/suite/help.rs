@@ -34,7 +34,7 @@ fn the_long_help_names_every_option() {
     let help = help("--help");
     let options =
         "--forward -L --proxy -p --pac --via --proxy-cacert --proxy-cert --proxy-key \
-            --proxy-insecure --no-proxy --direct-fallback --failover-on --user --password --password-file \
+            --proxy-insecure --proxy-sni --sni --no-proxy --direct-fallback --failover-on --user --password --password-file \
             --password-command --dynamic-password-command --serve-password-command \
             --proxy-netrc --proxy-auth --header --ipv4 -4 --ipv6 -6 --listen --allow-from \
             --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \

@@ -105,6 +105,25 @@ fn curl_fetches_from_nginx_through_squid_behind_nginx() {
     assert!(told.is_empty() || told.contains("close_notify"), "{}", told);
 }
 
+/// A load balancer is reached by its address.
+#[test]
+fn a_proxy_can_have_another_name_in_tls() {
+    let (authority, peer) = (Authority::new(), Peer::echoing());
+    let identity = authority.issue("proxy", "DNS:proxy.example");
+    let stunnel = Stunnel::start(&identity, peer.address());
+    let program = || through(stunnel.address(), &authority);
+    let said = refused(program());
+    assert_said(&said, &["is for proxy.example, not for 127.0.0.1"]);
+    let said = refused(program().args(&["--proxy-sni", "other.example"]));
+    assert_said(&said, &["is for proxy.example, not for other.example"]);
+    let program = program().args(&["--proxy-sni", "proxy.example"]);
+    let program = program.to("example.org:22").start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    assert_eq!(program.stderr(), "");
+}
+
 #[test]
 fn squid_behind_stunnel_accepts_credentials_that_are_not_shown() {
     let (authority, origin) = (Authority::new(), Nginx::start());

@@ -76,6 +76,39 @@ fn tls_works_on_a_direct_connection() {
     program.says(&["connecting to 127.0.0.1:", "directly"]);
 }
 
+/// The server ends the handshake for any other name.
+#[test]
+fn a_destination_can_have_another_name_in_tls() {
+    let authority = Authority::new();
+    let identity = authority.issue("origin", "DNS:origin.example");
+    let (certificate, key) = (&identity.certificate, &identity.key);
+    let options = [
+        "-servername",
+        "origin.example",
+        "-servername_fatal",
+        "-cert2",
+    ];
+    let options = [&options[..], &[certificate, "-key2", key]].concat();
+    let server = Reverser::start_with(&identity, &options);
+    let proxy = Squid::start(None);
+    let program = || through(proxy.address(), &authority).to(tls(server.address()));
+    let started = program().args(&["--sni", "origin.example"]).start();
+    let mut client = started.connect();
+    client.send("hello\n");
+    client.expect("olleh\n");
+    // It serves one client at a time.
+    client.finish_sending();
+    client.expect_end();
+    let tested = program().args(&["--sni", "origin.example", "--test"]).run();
+    assert_said(&tested.text(), &["certificate valid for origin.example\n"]);
+    let tested = program().args(&["--sni", "other.example", "--test"]).run();
+    tested.expect_code(1);
+    assert_said(&tested.text(), &["unrecognized name"]);
+    let refused = program().args(&["--sni", "192.0.2.1"]).run();
+    refused.expect_code(2);
+    assert_said(&refused.stderr, &["--sni: invalid name '192.0.2.1'"]);
+}
+
 #[test]
 fn a_chain_and_the_destination_can_all_use_tls() {
     let (nginx, authority) = (Nginx::start(), Authority::new());

@@ -47,6 +47,21 @@ pub(super) const PROXIES: &[Flag] = &[
             "ptunnel -p https://proxy.example --proxy-cert /etc/ptunnel/client.pem --proxy-key \
              /etc/ptunnel/client.key 8993:imap.example.org:993",
         ),
+    Flag::option(
+        "proxy-sni",
+        "NAME",
+        "Name of https:// proxies in TLS, sent and verified",
+    )
+    .default_words("the host of the proxy's URL")
+    .described(
+        "ptunnel sends NAME in the handshake (SNI), and the proxy's certificate must contain NAME \
+         instead of the host of its URL. Use it for a proxy that is given by its address, or that is \
+         reached under another name, such as that of a load balancer. The option applies to all \
+         `https://` proxies, including those of `--via` and `--pac`.",
+    )
+    .example(
+        "ptunnel -p https://192.0.2.7 --proxy-sni proxy.example 8993:imap.example.org:993",
+    ),
     Flag::switch(
         "proxy-insecure",
         "Skip verification of the proxy's certificate (warns on every connection)",
@@ -100,6 +115,18 @@ pub(super) const DESTINATIONS: &[Flag] = &[
             "ptunnel -p proxy.example:3128 --cert /etc/ptunnel/client.pem --key \
              /etc/ptunnel/client.key 1143:tls://imap.example.org:993",
         ),
+    Flag::option(
+        "sni",
+        "NAME",
+        "Name of tls:// destinations in TLS, sent and verified",
+    )
+    .default_words("HOST of the tunnel")
+    .described(
+        "ptunnel sends NAME in the handshake (SNI), and the server's certificate must contain NAME \
+         instead of HOST of the tunnel. Use it for a server that is given by its address, or that \
+         serves several names. The option applies to all `tls://` destinations.",
+    )
+    .example("ptunnel -p proxy.example:3128 --sni imap.example.org 1143:tls://192.0.2.8:993"),
     Flag::switch(
         "insecure",
         "Skip verification of the destination's certificate (warns on every connection)",

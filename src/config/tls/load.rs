@@ -32,6 +32,7 @@ pub struct TlsSpec(Arc<Loaded>);
 struct Loaded {
     peer: TlsPeer,
     connector: SslConnector,
+    sni: Option<String>,
     insecure: bool,
     ignore_unexpected_eof: bool,
     has_key: bool,
@@ -50,7 +51,7 @@ impl PartialEq for TlsSpec {
             let eof = it.ignore_unexpected_eof;
             (it.peer, it.insecure, eof, it.has_key, it.digest)
         };
-        said(&self.0) == said(&other.0)
+        said(&self.0) == said(&other.0) && self.0.sni == other.0.sni
     }
 }
 
@@ -65,6 +66,11 @@ impl TlsSpec {
     /// Returns the factory of TLS sessions.
     pub(crate) fn connector(&self) -> &SslConnector {
         &self.0.connector
+    }
+
+    /// Returns the peer's name in TLS, if it isn't the host of its address.
+    pub(crate) fn sni(&self) -> Option<&str> {
+        self.0.sni.as_deref()
     }
 
     /// Returns whether certificates aren't verified.
@@ -133,6 +139,7 @@ impl TlsOptions {
         Ok(TlsSpec(Arc::new(Loaded {
             peer: self.peer,
             connector: builder.build(),
+            sni: self.sni.clone(),
             insecure: self.insecure,
             ignore_unexpected_eof: self.ignore_unexpected_eof,
             has_key: key.is_some(),

@@ -52,6 +52,8 @@ pub struct TlsOptions {
     pub cert: Option<String>,
     /// A PEM file with the key of the client certificate; `None` if `cert` has it.
     pub key: Option<String>,
+    /// The name that is sent (SNI) and verified, instead of the host of the peer's address.
+    pub sni: Option<String>,
     /// Skips verification of the peer's certificate.
     pub insecure: bool,
     /// Accepts a FIN without close_notify as the end of the data. With proxies, it always is.
@@ -66,6 +68,7 @@ impl TlsOptions {
             cacert: None,
             cert: None,
             key: None,
+            sni: None,
             insecure: false,
             ignore_unexpected_eof: false,
         }

@@ -8,6 +8,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "tls")]
+use openssl::ssl::NameType;
+
 use super::advice::Advice;
 use super::{Observer, PathEvent, TestStep};
 use crate::config::{Destination, Host, HostPort, Protocol, ProxySpec};
@@ -264,7 +267,10 @@ impl Observer for Transcript {
                 let cipher = ssl.current_cipher().map_or("", |cipher| cipher.name());
                 let certificate = match warning {
                     Some(warning) => format!("; {}", warning),
-                    None => format!(", certificate valid for {}", peer.address().host),
+                    None => match ssl.servername(NameType::HOST_NAME) {
+                        Some(name) => format!(", certificate valid for {}", name),
+                        None => format!(", certificate valid for {}", peer.address().host),
+                    },
                 };
                 let version = ssl.version_str();
                 self.end_step(&format_args!("{}, {}{}", version, cipher, certificate));

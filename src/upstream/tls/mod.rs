@@ -2,7 +2,8 @@
 //! the meaning of its errors.
 //!
 //! The peer's name or address is verified against the subjectAltName alone (RFC 9525 §6.3); a name
-//! is also sent in the handshake (SNI, RFC 6066 §3). No function of the locked openssl crate that
+//! is also sent in the handshake (SNI, RFC 6066 §3). `--sni` and `--proxy-sni` replace the name in
+//! both places. No function of the locked openssl crate that
 //! an advisory names is called: see "Dependencies" in docs/security.md, and a test.
 //!
 //! Must not hold a handshake or a stream, which are an engine's, or the user's settings, which are in
@@ -49,10 +50,12 @@ impl TlsSetup {
     /// `InvalidInput` for an empty host name, which would disable the check of the name; `Other` if
     /// OpenSSL fails, e.g. for lack of memory.
     pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<TlsSetup> {
-        let name = match &address.host {
-            Host::Ip(ip) => ip.to_string(),
-            Host::Name(name) => name.strip_suffix('.').unwrap_or(name).to_string(),
+        let name = match (spec.sni(), &address.host) {
+            (Some(name), _) => name.to_string(),
+            (None, Host::Ip(ip)) => ip.to_string(),
+            (None, Host::Name(name)) => name.clone(),
         };
+        let name = name.strip_suffix('.').unwrap_or(&name).to_string();
         if name.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
