@@ -2,7 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::config::{Bind, DestinationUrl, ListenSpec, HostPort, PortSpec, TunnelUrl};
+use ptunnel::config::{Bind, DestinationUrl, ListenSpec, HostPort, PortSpec, TlsStart, TunnelUrl};
+
+const STARTS: [(&str, TlsStart); 4] = [
+    ("tls", TlsStart::AtOnce),
+    ("starttls-imap", TlsStart::Imap),
+    ("starttls-smtp", TlsStart::Smtp),
+    ("starttls-postgres", TlsStart::Postgres),
+];
 
 fuzz_target!(|text: &str| {
     match text.parse::<TunnelUrl>() {
@@ -15,9 +22,9 @@ fuzz_target!(|text: &str| {
                 ListenSpec::Path(path) => path.to_str().unwrap().into(),
                 ListenSpec::Inherited(name) => format!("fd:{name}"),
             };
-            for is_secure in [false, true] {
+            for tls in [None].into_iter().chain(STARTS.map(|(_, start)| Some(start))) {
                 let destination = DestinationUrl {
-                    is_secure,
+                    tls,
                     ..tunnel.destination.clone()
                 };
                 let again = format!("{listener}:{destination}");
@@ -28,8 +35,8 @@ fuzz_target!(|text: &str| {
                 assert_eq!(again.parse().ok(), Some(expected), "{again}");
             }
             match split(text) {
-                Some((listener, destination)) => {
-                    assert!(tunnel.destination.is_secure);
+                Some((listener, start, destination)) => {
+                    assert_eq!(tunnel.destination.tls, Some(start));
                     let address = destination.parse::<HostPort>().ok();
                     assert_eq!(address, Some(tunnel.destination.address.clone()));
                     let plain = format!("{listener}{destination}").parse::<TunnelUrl>();
@@ -37,7 +44,7 @@ fuzz_target!(|text: &str| {
                     assert_eq!(plain.listen, tunnel.listen);
                     assert_eq!(plain.destination.address, tunnel.destination.address);
                 }
-                None => assert!(!tunnel.destination.is_secure && !text.contains("://")),
+                None => assert!(tunnel.destination.tls.is_none() && !text.contains("://")),
             }
         }
         Err(e) => ptunnel_fuzz::shown(&e.to_string()),
@@ -45,14 +52,14 @@ fuzz_target!(|text: &str| {
     match text.parse::<DestinationUrl>() {
         Ok(url) => {
             ptunnel_fuzz::destination(&url.address);
-            let (is_secure, address) = match split(text) {
-                Some((before, address)) => {
+            let (tls, address) = match split(text) {
+                Some((before, start, address)) => {
                     assert_eq!(before, "");
-                    (true, address)
+                    (Some(start), address)
                 }
-                None => (false, text),
+                None => (None, text),
             };
-            assert_eq!(url.is_secure, is_secure);
+            assert_eq!(url.tls, tls);
             assert_eq!(address.parse().ok(), Some(url.address.clone()));
             assert_eq!(url.to_string().parse().ok(), Some(url));
         }
@@ -71,15 +78,16 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// What is before `tls://` and behind it, in a text that has it once, alone or behind a colon: read
-/// from the end, and so in another way than the parser's.
-fn split(text: &str) -> Option<(&str, &str)> {
+/// What is before `tls://` or a scheme for STARTTLS, its meaning, and what is behind it, in a text
+/// that has it once, alone or behind a colon: read from the end, and so in another way than the
+/// parser's.
+fn split(text: &str) -> Option<(&str, TlsStart, &str)> {
     let (before, behind) = text.rsplit_once("://")?;
-    let at = before.len().checked_sub("tls".len())?;
-    let (before, scheme) = (before.get(..at)?, before.get(at..)?);
-    let is_whole = before.is_empty() || before.ends_with(':');
-    let is_one = scheme.eq_ignore_ascii_case("tls") && !before.contains("://");
-    Some((before, behind)).filter(|_| is_whole && is_one)
+    let at = before.rfind(':').map_or(0, |colon| colon + 1);
+    let (before, scheme) = before.split_at(at);
+    let mut starts = STARTS.iter();
+    let (_, start) = starts.find(|(name, _)| scheme.eq_ignore_ascii_case(name))?;
+    Some((before, *start, behind)).filter(|_| !before.contains("://"))
 }
 
 fn written(bind: Option<&Bind>) -> String {

@@ -59,7 +59,7 @@ pub(super) fn configure(
         .iter()
         .map(|tunnel| &tunnel.destination)
         .chain(&stdio);
-    let is_secure = urls.any(|url| url.is_secure);
+    let is_secure = urls.any(|url| url.tls.is_some());
     let tls = tls::tls(options, TlsPeer::Destination, is_secure, warnings)?;
     let tunnels = tunnels.into_iter().map(|url| url.with(&tls));
     let mut config = Config {

@@ -1,5 +1,5 @@
 //! Destinations of tunnels: `HOST:PORT`, or `tls://HOST:PORT` if ptunnel adds TLS for clients
-//! without TLS.
+//! without TLS, or `starttls-imap://HOST:PORT` and the like if TLS starts later.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::host::{split_scheme, Host};
 use super::tls::available;
-use super::{wrong, HostPort, ParseError, TlsOptions, TlsPeer, TlsSpec};
+use super::{wrong, HostPort, ParseError, TlsOptions, TlsPeer, TlsSpec, TlsStart};
 use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org:22 or tls://mail.example:993";
@@ -28,8 +28,8 @@ pub struct Destination {
 pub struct DestinationUrl {
     /// The address.
     pub address: HostPort,
-    /// Whether it begins with `tls://`.
-    pub is_secure: bool,
+    /// How TLS starts, which its scheme says; `None` without a scheme.
+    pub tls: Option<TlsStart>,
 }
 
 impl DestinationUrl {
@@ -51,13 +51,16 @@ impl DestinationUrl {
     ///
     /// # Errors
     ///
-    /// [`ParseError`] when it begins with `tls://` and `tls` is `None`: the bytes are never sent
-    /// unencrypted instead.
+    /// [`ParseError`] when it needs TLS and `tls` is `None`: the bytes are never sent unencrypted
+    /// instead.
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
-        if self.is_secure && tls.is_none() {
-            return Err(ParseError::new(format!("TLS isn't set up for {}", self)));
-        }
-        let tls = tls.clone().filter(|_| self.is_secure);
+        let tls = match (self.tls, tls) {
+            (None, _) => None,
+            (Some(start), Some(spec)) => Some(spec.starting(start)),
+            (Some(_), None) => {
+                return Err(ParseError::new(format!("TLS isn't set up for {}", self)))
+            }
+        };
         Ok(Destination {
             address: self.address,
             tls,
@@ -65,25 +68,32 @@ impl DestinationUrl {
     }
 }
 
-/// Splits `BEFORE[tls://]REST`; returns what precedes the scheme, whether there is one, and the rest,
-/// which has none.
-pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
+/// Splits `BEFORE[tls://]REST`; returns what precedes the scheme, its meaning if there is one, and the
+/// rest, which has none.
+pub(super) fn split_tls(text: &str) -> Result<(&str, Option<TlsStart>, &str), String> {
     let (before, scheme, rest) = match split_scheme(text) {
         Some(parts) => parts,
-        None => return Ok(("", false, text)),
+        None => return Ok(("", None, text)),
     };
-    if scheme.eq_ignore_ascii_case("tls") && rest.contains('@') {
+    let start = TlsStart::of_scheme(scheme);
+    if start.is_some() && rest.contains('@') {
         return Err(
             "a destination can't have a user; the program that uses the tunnel authenticates"
                 .into(),
         );
     }
-    if scheme.eq_ignore_ascii_case("tls") && split_scheme(rest).is_none() {
-        return available().map(|()| (before, true, rest));
+    if start.is_some() && split_scheme(rest).is_none() {
+        return available().map(|()| (before, start, rest));
     }
     let hint = match &scheme.to_ascii_lowercase()[..] {
         "https" | "ssl" | "imaps" | "smtps" | "pop3s" | "ldaps" => {
             "; for TLS with a destination, write tls://HOST:PORT"
+        }
+        "imap" | "smtp" | "submission" | "postgres" | "postgresql" => {
+            "; for STARTTLS, write starttls-imap://, starttls-smtp:// or starttls-postgres://"
+        }
+        scheme if scheme.starts_with("starttls") => {
+            "; write starttls-imap://, starttls-smtp:// or starttls-postgres://"
         }
         _ => "",
     };
@@ -106,11 +116,11 @@ impl FromStr for DestinationUrl {
 
     fn from_str(text: &str) -> Result<DestinationUrl, ParseError> {
         let read = || match split_tls(text)? {
-            ("", is_secure, address) => Ok(DestinationUrl {
+            ("", tls, address) => Ok(DestinationUrl {
                 address: HostPort::read(address)?,
-                is_secure,
+                tls,
             }),
-            _ => Err("nothing can precede tls://".into()),
+            _ => Err("nothing can precede the scheme".into()),
         };
         read().map_err(|why: String| wrong("destination", &redact(text), why, RIGHT))
     }
@@ -122,7 +132,7 @@ impl FromStr for Destination {
     /// Reads `HOST:PORT` or `tls://HOST:PORT`; TLS trusts the system's certificates.
     fn from_str(text: &str) -> Result<Destination, ParseError> {
         let url: DestinationUrl = text.parse()?;
-        let tls = if url.is_secure {
+        let tls = if url.tls.is_some() {
             Some(TlsOptions::of(TlsPeer::Destination).load()?)
         } else {
             None
@@ -146,14 +156,14 @@ impl From<SocketAddr> for Destination {
 
 impl fmt::Display for DestinationUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_secure { "tls://" } else { "" };
+        let scheme = self.tls.map_or("", TlsStart::scheme);
         write!(f, "{}{}", scheme, self.address)
     }
 }
 
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls.is_some() { "tls://" } else { "" };
+        let scheme = self.tls.as_ref().map_or("", |tls| tls.start().scheme());
         write!(f, "{}{}", scheme, self.address)
     }
 }
@@ -169,7 +179,7 @@ mod tests {
     #[test]
     fn a_destination_without_a_scheme_has_no_tls() {
         let plain: DestinationUrl = "[::1]:22".parse().unwrap();
-        assert!(!plain.is_secure);
+        assert_eq!(plain.tls, None);
         assert_eq!(plain.to_string(), "[::1]:22");
         let plain = plain.with(&None).unwrap();
         assert_eq!(plain, "[::1]:22".parse().unwrap());
@@ -209,10 +219,18 @@ mod tests {
     #[cfg(feature = "tls")]
     #[test]
     fn tls_is_accepted_only_before_a_destination() {
-        for text in &["tls://mail.example:993", "tls://[2001:db8::1]:993"] {
+        for (text, start) in &[
+            ("tls://mail.example:993", TlsStart::AtOnce),
+            ("tls://[2001:db8::1]:993", TlsStart::AtOnce),
+            ("starttls-imap://mail.example:143", TlsStart::Imap),
+            ("starttls-smtp://mail.example:587", TlsStart::Smtp),
+            ("starttls-postgres://[2001:db8::1]:5432", TlsStart::Postgres),
+        ] {
             let url: DestinationUrl = text.parse().unwrap();
-            assert!(url.is_secure);
+            assert_eq!(url.tls, Some(*start));
             assert_eq!(url.to_string(), *text);
+            let spec = TlsOptions::of(TlsPeer::Destination).load().ok();
+            assert_eq!(url.clone().with(&spec).unwrap().to_string(), *text);
             assert_eq!(text.replace("tls", "TLS").parse().ok(), Some(url));
         }
         let words = DestinationUrl::of_words("tls://::1", "993").unwrap();
@@ -224,7 +242,9 @@ mod tests {
             ("tls://::1:22", "brackets"),
             ("tls://tls://a:1", "tls:// isn't allowed here"),
             ("tls://http://a:1", "tls:// isn't allowed here"),
-            ("1:tls://a:1", "nothing can precede tls://"),
+            ("1:tls://a:1", "nothing can precede the scheme"),
+            ("starttls-pop3://a:1", "; write starttls-imap://,"),
+            ("imap://a:1", "for STARTTLS, write starttls-imap://,"),
             ("tls://", "the host is missing"),
             (
                 "tls://joe:x@a:1",
@@ -259,5 +279,6 @@ mod tests {
             ..plain
         };
         assert_ne!(secure, ignoring);
+        assert_ne!(secure, "starttls-imap://a:1".parse().unwrap());
     }
 }

@@ -27,6 +27,7 @@ mod proxy;
 mod proxy_defaults;
 mod proxy_url;
 mod tls;
+mod tls_start;
 mod tunnel;
 
 use std::str::FromStr;
@@ -57,6 +58,7 @@ pub use self::proxy::{DnsMode, Protocol, ProxySpec};
 pub use self::proxy_defaults::ProxyDefaults;
 pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
+pub use self::tls_start::TlsStart;
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 pub use crate::os::password_command::PasswordCommand;
 

@@ -23,7 +23,7 @@ pub struct TunnelSpec {
 
 /// A tunnel as text: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, with a `/` in the path; or
 /// `fd:NAME:HOST:HOSTPORT` for an inherited socket. `tls://` before `HOST` means TLS to the
-/// destination.
+/// destination, `starttls-imap://` and the like TLS after STARTTLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelUrl {
     /// The address to listen on.
@@ -97,10 +97,11 @@ fn example(text: &str) -> &'static str {
 }
 
 fn read(text: &str) -> Result<TunnelUrl, String> {
-    let (before, is_secure, rest) = split_tls(text)?;
+    let (before, tls, rest) = split_tls(text)?;
     let (way_in, host, port) = match (before.strip_suffix(':'), &split(rest)?[..]) {
-        (None, _) if is_secure => {
-            return Err("tls:// must be between the listening address and the destination".into())
+        (None, _) if tls.is_some() => {
+            let why = "the scheme must be between the listening address and the destination";
+            return Err(why.into());
         }
         (Some(before), [host, port]) => (split(before)?, *host, *port),
         (Some(_), [_]) => return Err("the port is missing".into()),
@@ -125,7 +126,7 @@ fn read(text: &str) -> Result<TunnelUrl, String> {
     };
     Ok(TunnelUrl {
         listen,
-        destination: DestinationUrl { address, is_secure },
+        destination: DestinationUrl { address, tls },
     })
 }
 
@@ -189,6 +190,7 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TlsStart;
     use super::*;
 
     fn read(text: &str) -> TunnelUrl {
@@ -242,7 +244,8 @@ mod tests {
             for destination in &["mail.example:993", "[2001:db8::1]:993"] {
                 let secure = read(&format!("{}:tls://{}", front, destination));
                 let plain = read(&format!("{}:{}", front, destination));
-                assert!(secure.destination.is_secure && !plain.destination.is_secure);
+                assert_eq!(secure.destination.tls, Some(TlsStart::AtOnce));
+                assert_eq!(plain.destination.tls, None);
                 assert_eq!(secure.listen, plain.listen);
                 assert_eq!(secure.destination.address, plain.destination.address);
             }

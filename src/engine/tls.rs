@@ -8,7 +8,7 @@ use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::{Error, Peer};
 
 /// Resolves to `stream` itself without `tls`, otherwise to a TLS stream over it, once the handshake
-/// is done.
+/// is done. After STARTTLS, the server's greeting is in front of it.
 ///
 /// Fails with `Error::secure`. Then, and when the future is dropped, the connection is closed. It
 /// has no time limit: the caller sets one.
@@ -25,28 +25,79 @@ pub fn secure<S: Transport + 'static>(
         Ok(socket) => Either::A(layer::secure(socket, peer, spec)),
         Err(layered) => Either::B(layer::secure(layered, peer, spec)),
     };
-    Either::B(secured.map(|stream| Rewind::new(Upstream::Layered(stream), Vec::new())))
+    Either::B(secured.map(|(stream, front)| Rewind::new(Upstream::Layered(stream), front)))
 }
 
 #[cfg(feature = "tls")]
 mod layer {
-    use futures::future::{self, Either};
+    use std::io::{self, ErrorKind::InvalidData, ErrorKind::UnexpectedEof};
+
+    use futures::future::{self, Either, Loop};
     use futures::Future;
     use log::{debug, warn};
+    use tokio_io::io::{read, write_all};
 
     use crate::config::TlsSpec;
     use crate::engine::io::{TlsStream, Transport};
     use crate::engine::poll_with;
     use crate::error::{Error, Peer};
     use crate::observe::diagnose::{observe, PathEvent};
+    use crate::proto::{StartTls, StartTlsFault, Step};
     use crate::upstream::tls::{TlsSetup, VerifyReport};
 
+    /// Resolves to the TLS stream, and to the bytes that precede those from it.
     pub(super) fn secure<S: Transport + 'static>(
         stream: S,
         peer: Peer,
         spec: &TlsSpec,
-    ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
+    ) -> impl Future<Item = (Box<dyn Transport>, Vec<u8>), Error = Error> {
         observe(|| PathEvent::TlsStarted);
+        let (spec, failed) = (spec.clone(), peer.clone());
+        let started = match StartTls::new(spec.start()) {
+            None => Either::A(future::ok((stream, Vec::new()))),
+            Some(exchange) => Either::B(start_tls(stream, exchange)),
+        };
+        let started = started.map_err(move |e| Error::secure(failed, e));
+        started.and_then(move |(stream, front)| {
+            let handshake = handshake(stream, peer, &spec);
+            handshake.map(|stream| (stream, front))
+        })
+    }
+
+    /// Resolves to the stream, and to the bytes that the client gets before those from TLS.
+    fn start_tls<S: Transport + 'static>(
+        stream: S,
+        exchange: StartTls,
+    ) -> impl Future<Item = (S, Vec<u8>), Error = io::Error> {
+        type Next<T> = Box<dyn Future<Item = T, Error = io::Error>>;
+        let state = (stream, exchange, Vec::new());
+        future::loop_fn(state, |(stream, mut exchange, piece)| -> Next<_> {
+            match exchange.feed(&piece) {
+                Err(fault) => Box::new(future::err(io::Error::new(InvalidData, fault))),
+                Ok(Step::Done(front)) => Box::new(future::ok(Loop::Break((stream, front)))),
+                Ok(Step::Send(bytes)) => {
+                    let sent = write_all(stream, bytes);
+                    Box::new(sent.map(|(stream, _)| Loop::Continue((stream, exchange, Vec::new()))))
+                }
+                Ok(Step::Read) => {
+                    let read = read(stream, vec![0; 512]);
+                    Box::new(read.and_then(|(stream, mut piece, count)| {
+                        if count == 0 {
+                            return Err(io::Error::new(UnexpectedEof, StartTlsFault::Ended));
+                        }
+                        piece.truncate(count);
+                        Ok(Loop::Continue((stream, exchange, piece)))
+                    }))
+                }
+            }
+        })
+    }
+
+    fn handshake<S: Transport + 'static>(
+        stream: S,
+        peer: Peer,
+        spec: &TlsSpec,
+    ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
         let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
             let report = session.report.clone();
             Ok((TlsStream::new(session, stream)?, report))
@@ -86,7 +137,9 @@ mod layer {
     use crate::engine::io::Transport;
     use crate::error::{Error, Peer};
 
-    pub(super) fn secure<S>(_: S, _: Peer, spec: &TlsSpec) -> Empty<Box<dyn Transport>, Error> {
+    type Secured = (Box<dyn Transport>, Vec<u8>);
+
+    pub(super) fn secure<S>(_: S, _: Peer, spec: &TlsSpec) -> Empty<Secured, Error> {
         match *spec {}
     }
 }

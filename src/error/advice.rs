@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use super::{Error, Kind, Peer};
-use crate::proto::{Hint, Malformed, Refusal};
+use crate::proto::{Hint, Malformed, Refusal, StartTlsFault};
 
 /// A cause with a text that includes advice.
 #[derive(Debug)]
@@ -81,7 +81,9 @@ impl Error {
     /// Returns whether the text includes advice by ptunnel; advice in a peer's text doesn't count.
     pub(crate) fn is_advised(&self) -> bool {
         let io_cause = self.io_cause().and_then(io::Error::get_ref);
-        if io_cause.map_or(false, |cause| cause.is::<Advised>()) {
+        if io_cause.map_or(false, |cause| {
+            cause.is::<Advised>() || cause.is::<StartTlsFault>()
+        }) {
             return true;
         }
         let cause = error::Error::source(self);

@@ -7,6 +7,7 @@
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
+//! - With a destination: [`StartTls`] precedes TLS.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply.
 //!
@@ -35,6 +36,7 @@ mod http;
 mod negotiation;
 mod refusal;
 mod socks;
+mod start_tls;
 
 pub use self::http::forward::{
     BrokenChunk, Forward, ForwardError, Reply, ReplyError, RequestBoundary,
@@ -48,6 +50,7 @@ pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};
+pub use self::start_tls::{StartTls, StartTlsFault};
 
 /// The next step of the caller of a state machine that ends with a `T`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -487,7 +487,7 @@ fn tests_tls_with_the_destination_too() {
         (
             silent.address().to_string(),
             "no reply from 127.0.0.1:",
-            "tls:// doesn't support STARTTLS",
+            "check that the scheme fits the port",
         ),
     ];
     for (address, said, advice) in cases {

@@ -58,6 +58,7 @@ mod shutdown;
 mod socket_activation;
 mod socks;
 mod socks4;
+mod start_tls;
 mod status;
 mod stdio;
 mod tls;

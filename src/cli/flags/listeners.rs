@@ -19,7 +19,9 @@ pub(super) const TUNNEL: Flag = Flag::option(
      NAME is the `FileDescriptorName=` of a socket that systemd has bound, or its number, from 3. \
      Sockets with the same name serve the same tunnel.\n\n\
      With `tls://`, ptunnel speaks TLS 1.2 or 1.3 to the destination, for programs that can't. The \
-     proxy can't read the data. Servers that expect STARTTLS aren't supported.",
+     proxy can't read the data. `starttls-imap://`, `starttls-smtp://` and `starttls-postgres://` do \
+     the same with servers that start TLS on request (STARTTLS): ptunnel requests it, and the client \
+     gets the server's greeting.",
 )
 .example("ptunnel -p proxy.example:3128 8993:imap.example.org:993");
 

@@ -30,6 +30,10 @@ pub(super) const TUNNEL_FORMS: &[(&str, &str)] = &[
         "PORT:tls://HOST:HOSTPORT",
         "Speaks TLS to HOST; possible in each form",
     ),
+    (
+        "PORT:starttls-imap://HOST:HOSTPORT",
+        "The same after STARTTLS; also starttls-smtp, starttls-postgres",
+    ),
 ];
 
 /// Paragraphs; code is in backticks.

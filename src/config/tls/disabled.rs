@@ -1,7 +1,7 @@
 //! TLS settings in a build without the feature `tls`: a type without values.
 
 use super::TlsOptions;
-use crate::config::ParseError;
+use crate::config::{ParseError, TlsStart};
 
 /// The error for `https://` and `tls://`.
 pub(in crate::config) const MISSING: &str =
@@ -17,6 +17,16 @@ pub(in crate::config) fn available() -> Result<(), String> {
 pub enum TlsSpec {}
 
 impl TlsSpec {
+    /// Returns how TLS starts.
+    pub fn start(&self) -> TlsStart {
+        match *self {}
+    }
+
+    /// Returns the same settings for TLS that starts in this way.
+    pub(in crate::config) fn starting(&self, _: TlsStart) -> TlsSpec {
+        match *self {}
+    }
+
     /// Returns whether certificates aren't verified.
     pub fn is_insecure(&self) -> bool {
         match *self {}

@@ -15,7 +15,7 @@ use openssl::x509::X509;
 
 use super::messages::TlsMessages;
 use super::{TlsFile, TlsOptions, TlsPeer};
-use crate::config::{file_fault, HostPort, ParseError};
+use crate::config::{file_fault, HostPort, ParseError, TlsStart};
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
@@ -27,7 +27,7 @@ pub(in crate::config) fn available() -> Result<(), String> {
 /// TLS to a proxy or a destination: at least version 1.2, without renegotiation. Cheap to clone. Two
 /// are equal if their options and the contents of their files are.
 #[derive(Clone)]
-pub struct TlsSpec(Arc<Loaded>);
+pub struct TlsSpec(Arc<Loaded>, TlsStart);
 
 struct Loaded {
     peer: TlsPeer,
@@ -51,7 +51,7 @@ impl PartialEq for TlsSpec {
             let eof = it.ignore_unexpected_eof;
             (it.peer, it.insecure, eof, it.has_key, it.digest)
         };
-        said(&self.0) == said(&other.0) && self.0.sni == other.0.sni
+        said(&self.0) == said(&other.0) && self.0.sni == other.0.sni && self.1 == other.1
     }
 }
 
@@ -66,6 +66,24 @@ impl TlsSpec {
     /// Returns the factory of TLS sessions.
     pub(crate) fn connector(&self) -> &SslConnector {
         &self.0.connector
+    }
+
+    /// Returns how TLS starts.
+    pub fn start(&self) -> TlsStart {
+        self.1
+    }
+
+    /// Returns the same settings for TLS that starts in this way.
+    pub(in crate::config) fn starting(&self, start: TlsStart) -> TlsSpec {
+        TlsSpec(self.0.clone(), start)
+    }
+
+    /// Returns the advice for a peer without TLS.
+    pub(crate) fn otherwise(&self) -> String {
+        match self.0.peer {
+            TlsPeer::Proxy => "use http://".to_string(),
+            TlsPeer::Destination => format!("remove {}", self.1.scheme()),
+        }
     }
 
     /// Returns the peer's name in TLS, if it isn't the host of its address.
@@ -136,7 +154,7 @@ impl TlsOptions {
             }
             (_, None) => {}
         }
-        Ok(TlsSpec(Arc::new(Loaded {
+        let loaded = Arc::new(Loaded {
             peer: self.peer,
             connector: builder.build(),
             sni: self.sni.clone(),
@@ -145,7 +163,8 @@ impl TlsOptions {
             has_key: key.is_some(),
             digest: files.0.finish(),
             reported: Mutex::default(),
-        })))
+        });
+        Ok(TlsSpec(loaded, TlsStart::AtOnce))
     }
 }
 

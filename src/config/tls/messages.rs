@@ -14,8 +14,6 @@ pub(crate) struct TlsMessages {
     pub(crate) key: &'static str,
     /// Option: skip verification.
     pub(crate) insecure: &'static str,
-    /// Advice for a peer without TLS.
-    pub(crate) otherwise: &'static str,
 }
 
 impl TlsPeer {
@@ -28,7 +26,6 @@ impl TlsPeer {
                 cert: "--proxy-cert",
                 key: "--proxy-key",
                 insecure: "--proxy-insecure",
-                otherwise: "use http://",
             },
             TlsPeer::Destination => &TlsMessages {
                 name: "the destination",
@@ -36,7 +33,6 @@ impl TlsPeer {
                 cert: "--cert",
                 key: "--key",
                 insecure: "--insecure",
-                otherwise: "remove tls://",
             },
         }
     }

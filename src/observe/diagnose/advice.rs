@@ -56,8 +56,9 @@ impl Advice {
                  accepts connections and sends nothing; --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) if error.is_of_destinations_tls() => {
-                "check that TLS starts at once on this port, which sends nothing: tls:// doesn't \
-                 support STARTTLS; --handshake-timeout gives it more time"
+                "check that the scheme fits the port, which sends nothing: with tls://, TLS starts at \
+                 once, with starttls-imap:// and -smtp:// after the server's greeting; \
+                 --handshake-timeout gives it more time"
             }
             #[cfg(feature = "tls")]
             (TestStep::Tls, Cause::HandshakeTimeout) => {

@@ -12,7 +12,7 @@ use openssl::nid::Nid;
 use openssl::ssl::{self, Ssl, SslVerifyMode};
 use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
-use super::fault::{explain, is_end, TlsFault};
+use super::fault::{explain_with, is_end, TlsFault};
 use crate::config::{TlsPeer, TlsSpec};
 use crate::os::mutex::lock;
 use crate::text::escape::{excerpt, Escaped};
@@ -23,6 +23,8 @@ pub struct VerifyReport {
     found: Arc<Mutex<Vec<TlsFault>>>,
     insecure: bool,
     peer: TlsPeer,
+    /// The advice for a peer without TLS.
+    otherwise: String,
 }
 
 impl VerifyReport {
@@ -31,6 +33,7 @@ impl VerifyReport {
             found: Arc::default(),
             insecure: spec.is_insecure(),
             peer: spec.peer(),
+            otherwise: spec.otherwise(),
         }
     }
 
@@ -64,10 +67,10 @@ impl VerifyReport {
             None if is_end(&error) => TlsFault::advised(format!(
                 "{} closed the connection; if it doesn't speak TLS on this port, {}",
                 self.peer.messages().name,
-                self.peer.messages().otherwise
+                self.otherwise
             ))
             .into_error(io::ErrorKind::UnexpectedEof),
-            None => explain(error, self.peer),
+            None => explain_with(error, self.peer, &self.otherwise),
         }
     }
 

@@ -39,6 +39,11 @@ impl TlsFault {
 /// Describes a TLS error for a log line: `UnexpectedEof` for an end without close_notify,
 /// `InvalidData` for other TLS errors. Errors of the connection, `WouldBlock` too, pass unchanged.
 pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
+    explain_with(error, peer, "check the port")
+}
+
+/// Describes a TLS error like [`explain`]; `otherwise` is the advice for a peer without TLS.
+pub(super) fn explain_with(error: ssl::Error, peer: TlsPeer, otherwise: &str) -> io::Error {
     if is_end(&error) {
         return io::Error::new(
             io::ErrorKind::UnexpectedEof,
@@ -53,7 +58,7 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
         Some(reason) => reason,
         None => return io::Error::new(io::ErrorKind::Other, error),
     };
-    meaning(&reason, peer).into_error(io::ErrorKind::InvalidData)
+    meaning(&reason, peer, otherwise).into_error(io::ErrorKind::InvalidData)
 }
 
 /// Returns whether the connection ended without close_notify: OpenSSL 1.1.1 reports that without a
@@ -87,7 +92,7 @@ fn reason(stack: &ErrorStack) -> Option<String> {
 const ALERT: &str = " alert ";
 
 /// Describes OpenSSL's reason; by its text, since the crate doesn't define the numbers.
-pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
+pub(super) fn meaning(reason: &str, peer: TlsPeer, otherwise: &str) -> TlsFault {
     if let Some(at) = reason.find(ALERT) {
         return alert_meaning(&reason[at + ALERT.len()..], peer);
     }
@@ -100,8 +105,7 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
         | "https proxy request"
         | "record layer failure" => TlsFault::advised(format!(
             "{} doesn't speak TLS on this port; {}",
-            name,
-            peer.messages().otherwise
+            name, otherwise
         )),
         "unsupported protocol" | "version too low" => TlsFault::advised(TOO_OLD),
         _ => TlsFault::plain(format!("TLS error: {}", reason)),

@@ -79,7 +79,7 @@ fn reasons_are_reported_with_a_fix() {
         ("tlsv1 alert unknown ca", "client certificate: unknown ca"),
         ("bad signature", "TLS error: bad signature"),
     ] {
-        let text = meaning(reason, TlsPeer::Proxy).text;
+        let text = meaning(reason, TlsPeer::Proxy, "use http://").text;
         assert!(text.contains(expected), "{}: {}", reason, text);
     }
 }
@@ -91,7 +91,7 @@ fn messages_about_a_destination_name_its_own_options() {
         "tlsv13 alert certificate required",
         "ssl/tls alert handshake failure",
     ] {
-        let text = meaning(reason, TlsPeer::Destination).text;
+        let text = meaning(reason, TlsPeer::Destination, "remove tls://").text;
         let names_an_option = text.contains("tls://") || text.contains("--cert");
         assert!(names_an_option && !text.contains("proxy"), "{}", text);
     }

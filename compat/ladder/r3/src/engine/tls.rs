@@ -1,17 +1,21 @@
 //! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
 
+use std::io::{self, ErrorKind};
+
 use futures::future;
 use log::{debug, warn};
 use tokio_core_compat::task::AsStd;
+use tokio_io::io::{read, write_all};
 
 use crate::config::TlsSpec;
 use crate::engine::io::{Rewind, TlsStream, Transport, Upstream};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
+use crate::proto::{StartTls, StartTlsFault, Step};
 use crate::upstream::tls::{TlsSetup, VerifyReport};
 
 /// Returns `stream` itself without `tls`, otherwise a TLS stream over it, once the handshake is done.
-/// It has no time limit: the caller sets one.
+/// After STARTTLS, the server's greeting is in front of it. It has no time limit: the caller sets one.
 ///
 /// # Errors
 ///
@@ -25,19 +29,25 @@ pub async fn secure(
         None => return Ok(stream),
         Some(spec) => spec,
     };
-    let stream = match Upstream::bare(stream) {
+    let (stream, front) = match Upstream::bare(stream) {
         Ok(socket) => layer(socket, peer, spec).await?,
         Err(layered) => layer(layered, peer, spec).await?,
     };
-    Ok(Rewind::new(Upstream::Layered(stream), Vec::new()))
+    Ok(Rewind::new(Upstream::Layered(stream), front))
 }
 
 async fn layer<S: Transport + 'static>(
     stream: S,
     peer: Peer,
     spec: &TlsSpec,
-) -> Result<Box<dyn Transport>, Error> {
+) -> Result<(Box<dyn Transport>, Vec<u8>), Error> {
     observe(|| PathEvent::TlsStarted);
+    let (stream, front) = match StartTls::new(spec.start()) {
+        None => (stream, Vec::new()),
+        Some(exchange) => start_tls(stream, exchange)
+            .await
+            .map_err(|e| Error::secure(peer.clone(), e))?,
+    };
     let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
         let report = session.report.clone();
         Ok((TlsStream::new(session, stream)?, report))
@@ -46,9 +56,35 @@ async fn layer<S: Transport + 'static>(
     match AsStd::new(future::poll_fn(|| stream.poll_handshake())).await {
         Ok(()) => {
             report_done(&stream, &report, &peer);
-            Ok(Box::new(stream))
+            Ok((Box::new(stream), front))
         }
         Err(e) => Err(Error::secure(peer, report.explain(e))),
+    }
+}
+
+/// Returns the stream, and the bytes that the client gets before those from TLS.
+async fn start_tls<S: Transport>(
+    mut stream: S,
+    mut exchange: StartTls,
+) -> io::Result<(S, Vec<u8>)> {
+    let mut piece = Vec::new();
+    loop {
+        let step = exchange.feed(&piece);
+        match step.map_err(|e| io::Error::new(ErrorKind::InvalidData, e))? {
+            Step::Done(front) => return Ok((stream, front)),
+            Step::Send(bytes) => {
+                (stream, _) = AsStd::new(write_all(stream, bytes)).await?;
+                piece.clear();
+            }
+            Step::Read => {
+                let count;
+                (stream, piece, count) = AsStd::new(read(stream, vec![0; 512])).await?;
+                if count == 0 {
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, StartTlsFault::Ended));
+                }
+                piece.truncate(count);
+            }
+        }
     }
 }
 

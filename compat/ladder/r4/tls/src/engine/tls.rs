@@ -1,16 +1,20 @@
 //! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
 
+use std::io::{self, ErrorKind};
+
 use log::{debug, warn};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 
 use crate::config::TlsSpec;
 use crate::engine::io::{Rewind, TlsStream, Transport01 as Transport, Upstream};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
+use crate::proto::{StartTls, StartTlsFault, Step};
 use crate::upstream::tls::{TlsSetup, VerifyReport};
 
 /// Returns `stream` itself without `tls`, otherwise a TLS stream over it, once the handshake is done.
-/// It has no time limit: the caller sets one.
+/// After STARTTLS, the server's greeting is in front of it. It has no time limit: the caller sets one.
 ///
 /// # Errors
 ///
@@ -24,20 +28,26 @@ pub async fn secure(
         None => return Ok(stream),
         Some(spec) => spec,
     };
-    let stream = match Upstream::bare(stream) {
+    let (stream, front) = match Upstream::bare(stream) {
         Ok(socket) => layer(socket, peer, spec).await?,
         Err(layered) => layer(layered, peer, spec).await?,
     };
-    Ok(Rewind::new(Upstream::Layered(stream), Vec::new()))
+    Ok(Rewind::new(Upstream::Layered(stream), front))
 }
 
 async fn layer<S: Transport + 'static>(
     stream: S,
     peer: Peer,
     spec: &TlsSpec,
-) -> Result<Box<dyn Transport>, Error> {
+) -> Result<(Box<dyn Transport>, Vec<u8>), Error> {
     observe(|| PathEvent::TlsStarted);
-    let stream = AsTokio::with_half_close(stream, |_| Ok(())); // its own `shutdown` sends FIN
+    let mut stream = AsTokio::with_half_close(stream, |_| Ok(())); // its own `shutdown` sends FIN
+    let front = match StartTls::new(spec.start()) {
+        None => Vec::new(),
+        Some(exchange) => start_tls(&mut stream, exchange)
+            .await
+            .map_err(|e| Error::secure(peer.clone(), e))?,
+    };
     let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
         let report = session.report.clone();
         Ok((TlsStream::new(session, stream)?, report))
@@ -46,9 +56,30 @@ async fn layer<S: Transport + 'static>(
     match stream.handshake().await {
         Ok(()) => {
             report_done(&stream, &report, &peer);
-            Ok(Box::new(AsIo01::new(stream, ShutdownPolicy::Fin)))
+            Ok((Box::new(AsIo01::new(stream, ShutdownPolicy::Fin)), front))
         }
         Err(e) => Err(Error::secure(peer, report.explain(e))),
+    }
+}
+
+/// Returns the bytes that the client gets before those from TLS.
+async fn start_tls<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    mut exchange: StartTls,
+) -> io::Result<Vec<u8>> {
+    let mut piece = Vec::new();
+    loop {
+        let step = exchange.feed(&piece);
+        piece.clear();
+        match step.map_err(|e| io::Error::new(ErrorKind::InvalidData, e))? {
+            Step::Done(front) => return Ok(front),
+            Step::Send(bytes) => stream.write_all(&bytes).await?,
+            Step::Read => {
+                if stream.read_buf(&mut piece).await? == 0 {
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, StartTlsFault::Ended));
+                }
+            }
+        }
     }
 }
 
