@@ -12,6 +12,7 @@ pub mod bytes;
 #[cfg(target_arch = "x86_64")]
 pub mod faults;
 pub mod kerberos;
+pub mod namespace;
 pub mod parts;
 pub mod peer;
 pub mod process;

@@ -1,7 +1,7 @@
 //! Which clients the embedded proxy serves, and which input the program accepts.
 
 use crate::ends::Gate;
-use crate::namespace::Namespace;
+use crate::support::namespace::Namespace;
 use crate::support::{parts, Connection, Peer, Ptunnel, Running, TempDir};
 
 fn echo() -> Peer {

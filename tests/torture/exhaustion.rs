@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::crowd::{self, Crowd};
 use crate::ends::{Ends, Gate};
-use crate::namespace::Namespace;
 use crate::scale::scale;
+use crate::support::namespace::Namespace;
 use crate::support::{eventually, parts, steadily, sys};
 use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use self::rows::{Row, DYNAMIC_ROWS, PROXY_ROWS, ROWS};
 use self::stage::Stage;
-use crate::namespace::Namespace;
 use crate::scale::scale;
+use crate::support::namespace::Namespace;
 use crate::support::{eventually, sys, Connection, Peer};
 use crate::support::{Process, Ptunnel, Running, TempDir};
 

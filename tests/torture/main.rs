@@ -14,7 +14,6 @@ mod ends;
 
 mod cable;
 mod crowd;
-mod namespace;
 mod scale;
 
 mod access;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::cable::{Cable, Weather};
 use crate::ends::Gate;
-use crate::namespace::Namespace;
 use crate::scale::scale;
+use crate::support::namespace::Namespace;
 use crate::support::traffic::{self, Dice, End, Plan};
 use crate::support::{eventually, Ptunnel, Running};
 

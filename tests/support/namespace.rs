@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use crate::support::{parts, sys};
+use super::{parts, sys};
 
 /// A network with only a loopback interface, and with its own settings. It is removed with the last
 /// thread, process and socket in it.
@@ -25,8 +25,7 @@ impl Namespace {
         if let Err(e) = sys::leave_network() {
             panic!(
                 "a network namespace: {}; run this as root, or as a user through `unshare \
-                 --map-root-user --net sh -c 'ip link set lo up; cargo test --release --locked \
-                 --test torture'`",
+                 --map-root-user --net sh -c 'ip link set lo up; cargo test --locked'`",
                 e
             );
         }
