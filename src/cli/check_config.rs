@@ -27,6 +27,11 @@ impl fmt::Display for Summary<'_> {
             }
             self.write_route(config.route.no_proxy.covers_everything(), f)?;
         }
+        for spec in &config.redirect {
+            self.write_listener(&ListenSpec::Port(spec.clone()), f)?;
+            f.write_str(" for redirected connections")?;
+            self.write_route(config.route.no_proxy.covers_everything(), f)?;
+        }
         if let Some(destination) = &config.stdio {
             write!(f, "would connect stdin and stdout to {}", destination)?;
             self.write_route(config.route.is_direct(&destination.address), f)?;

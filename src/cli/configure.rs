@@ -42,11 +42,13 @@ pub(super) fn configure(
     let allow_from = allow_from(options)?;
     let dynamic_user = dynamic_user(options, env, missing)?;
     let dynamic = options.all("dynamic")?;
+    let redirect = options.all("redirect")?;
     let serve = serve(options, &listen, env, missing)?;
     let demo = options.is_present("demo");
     let test = options.is_present("test");
     if !demo {
-        let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
+        let is_without_listener =
+            tunnels.is_empty() && dynamic.is_empty() && redirect.is_empty() && serve.is_none();
         let has_destination = !tunnels.is_empty() || stdio.is_some();
         if test {
             check_test(has_destination, is_without_listener)
@@ -97,12 +99,13 @@ pub(super) fn configure(
         tunnels: tunnels.collect::<Result<_, _>>()?,
         dynamic,
         dynamic_user,
+        redirect,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
         fdpass: options.is_present("fdpass") && !test,
     };
     // Before the password prompt.
     check_each(&config).map_err(|(index, e)| {
-        let others = ["dynamic", "serve-proxy", "status"];
+        let others = ["dynamic", "redirect", "serve-proxy", "status"];
         let others = others.iter().flat_map(|name| options.values(name));
         let mut listeners = given_tunnels.iter().copied().chain(others);
         match listeners.nth(index) {
@@ -114,7 +117,8 @@ pub(super) fn configure(
     let tunnels = config.tunnels.iter().map(|tunnel| &tunnel.listen);
     let mut specs = tunnels.chain(&config.dynamic);
     let are_paths = specs.all(|spec| matches!(spec, ListenSpec::Path(_)));
-    if !demo && are_paths && config.serve.is_none() {
+    let is_without_port = config.redirect.is_empty() && config.serve.is_none();
+    if !demo && are_paths && is_without_port {
         let why = "clients of Unix sockets have no address";
         warnings.extend(options.unused(&["allow-from"], why));
     }
@@ -126,7 +130,7 @@ pub(super) fn configure(
     let destinations = config.destinations();
     let reach = Reach {
         destinations: destinations.map(|it| &it.address).collect(),
-        is_open: !config.dynamic.is_empty(),
+        is_open: !config.dynamic.is_empty() || !config.redirect.is_empty(),
     };
     config.route = route(options, &reach, env, missing, warnings)?;
     warnings.extend(exposure_warning(&config));
@@ -138,7 +142,7 @@ fn check_test(has_destination: bool, is_without_listener: bool) -> Result<(), Er
     let why = match (has_destination, is_without_listener) {
         (true, _) => return Ok(()),
         (false, true) => "",
-        (false, false) => ", and -D and --serve-proxy have none",
+        (false, false) => ", and -D, --redirect and --serve-proxy have none",
     };
     Err(Error::usage(format!(
         "--test needs a destination{}; add a tunnel or -W HOST:PORT, \
@@ -152,11 +156,11 @@ fn check_task(has_stdio: bool, is_without_listener: bool) -> Result<(), Error> {
     match (has_stdio, is_without_listener) {
         (false, true) => Err(Error::usage(
             "nothing to do; add a tunnel such as 8993:imap.example.org:993, -D PORT, \
-             -W HOST:PORT, --serve-proxy ADDR or --demo",
+             --redirect PORT, -W HOST:PORT, --serve-proxy ADDR or --demo",
         )),
         (true, false) => Err(Error::usage(
-            "-W carries stdin and stdout and can't be combined with tunnels, -D or \
-             --serve-proxy; e.g. ptunnel -p proxy.example:3128 -W example.org:22",
+            "-W carries stdin and stdout and can't be combined with tunnels, -D, \
+             --redirect or --serve-proxy; e.g. ptunnel -p proxy.example:3128 -W example.org:22",
         )),
         _ => Ok(()),
     }

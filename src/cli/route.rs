@@ -54,7 +54,7 @@ pub(super) fn route(
     if urls.is_empty() && pac.is_none() && is_needed {
         if !direct_fallback || !via.is_empty() {
             let e = no_proxy_given(env, !via.is_empty());
-            let names = ["tunnel", "forward", "stdio", "dynamic"];
+            let names = ["tunnel", "forward", "stdio", "dynamic", "redirect"];
             let asking = names.iter().filter_map(|name| options.first(name));
             // Typed ones first: for them, the file isn't at fault.
             let asking =

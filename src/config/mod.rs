@@ -292,6 +292,8 @@ pub struct Config {
     pub dynamic: Vec<ListenSpec>,
     /// The credentials that clients of `-D` must present, if any.
     pub dynamic_user: Option<Credentials>,
+    /// The `--redirect` listeners, to which the kernel redirects connections.
+    pub redirect: Vec<PortSpec>,
     /// The bind address of tunnels that have none.
     pub listen: Bind,
     /// The destination of `-W`: stdin and stdout are the client.

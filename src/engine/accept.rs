@@ -3,7 +3,7 @@
 //! A listener accepts from its start until it is closed or ptunnel shuts down; clients that are
 //! connected by then are served to their end.
 
-use futures::future::Either;
+use futures::future::{self, Either};
 use futures::sync::oneshot;
 use futures::{Future, Stream};
 use log::error;
@@ -96,6 +96,10 @@ impl Engine {
             ListenerKind::Dynamic(inbound) => Either::B(boxed(serve_inbound(
                 &engine, reserved, socket, session, inbound,
             ))),
+            ListenerKind::Redirect(redirect) => Either::B(match redirect.of(&socket) {
+                Ok(inbound) => boxed(serve_inbound(&engine, reserved, socket, session, &inbound)),
+                Err(e) => boxed(future::err(e)),
+            }),
             ListenerKind::Proxy(inbound) => Either::B(boxed(serve_inbound(
                 &engine, reserved, socket, session, inbound,
             ))),

@@ -1,4 +1,5 @@
-//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
+//! Clients that name their destination (`-D`, `--serve-proxy`, `--redirect`): a handshake in front of
+//! the tunnel.
 //!
 //! ```text
 //!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
@@ -16,7 +17,8 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::deadline;
 use super::lingering_close::reject;
-use super::{abort_on_reset, forwarding, logged_as, poll_with, Engine, Opened};
+use super::timer::TaskCountdown;
+use super::{abort_on_reset, forwarding, logged_as, poll_with, Engine, Opened, TaskTimer};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
@@ -52,7 +54,7 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = read_handshake(client, inbound.handshake());
+    let handshake = read_handshake(client, inbound.handshake(), engine.timer());
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
@@ -115,11 +117,14 @@ fn open(
 fn read_handshake<S: AsyncRead + AsyncWrite>(
     client: S,
     handshake: InboundHandshake,
+    timer: &TaskTimer,
 ) -> impl Future<Item = (Rewind<S>, Result<ConnectRequest, Rejection>), Error = Error> {
     let handshaking = Handshaking {
         client,
         handshake,
         answer: Vec::new(),
+        timer: timer.clone(),
+        silence: None,
     };
     poll_with(handshaking, Handshaking::poll).map(|(handshaking, request)| {
         let rest = handshaking.handshake.into_rest();
@@ -133,6 +138,9 @@ struct Handshaking<S> {
     handshake: InboundHandshake,
     /// Bytes still to be sent.
     answer: Vec<u8>,
+    timer: TaskTimer,
+    /// The time since the last byte, where it is limited.
+    silence: Option<TaskCountdown>,
 }
 
 impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
@@ -158,10 +166,28 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn poll_read(&mut self) -> Poll<Result<Step<ConnectRequest>, Rejection>, Error> {
         let mut chunk = [0; CHUNK];
         let read = poll_io(self.client.read(&mut chunk));
-        match try_ready!(read.map_err(|e| Error::left(Some(e)))) {
-            0 => Err(Error::left(None)),
-            count => Ok(Async::Ready(self.handshake.feed(&chunk[..count]))),
-        }
+        let count = match read.map_err(|e| Error::left(Some(e)))? {
+            Async::Ready(count) => count,
+            Async::NotReady if self.is_silent() => 0,
+            Async::NotReady => return Ok(Async::NotReady),
+        };
+        self.silence = None;
+        let step = match count {
+            0 => Ok(Step::Done(
+                self.handshake.end().ok_or_else(|| Error::left(None))?,
+            )),
+            count => self.handshake.feed(&chunk[..count]),
+        };
+        Ok(Async::Ready(step))
+    }
+
+    /// Returns whether the client has sent nothing for as long as it may.
+    fn is_silent(&mut self) -> bool {
+        let (timer, silence) = (&self.timer, &mut self.silence);
+        let limit = self.handshake.silence_limit();
+        limit.map_or(false, |limit| {
+            silence.get_or_insert_with(|| timer.start(limit)).is_over()
+        })
     }
 
     fn poll_send(&mut self) -> Poll<(), io::Error> {
@@ -178,6 +204,8 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
 
@@ -188,7 +216,8 @@ mod tests {
     fn handshake(
         stream: MockStream,
     ) -> Result<(Rewind<MockStream>, Result<ConnectRequest, Rejection>), Error> {
-        drive(read_handshake(stream, InboundHandshake::default()))
+        let timer = TaskTimer::new(Duration::from_millis(100));
+        drive(read_handshake(stream, InboundHandshake::default(), &timer))
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! A client's request as it arrives: the first byte decides the protocol.
+//! A client's request as it arrives: the first byte decides the protocol, or the listener.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::http::{HttpRequestReader, HttpRules};
+use super::redirect::{NameReader, SILENCE};
 use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
 use crate::error::Error;
@@ -22,6 +24,7 @@ enum State {
     /// The protocol is a version of SOCKS.
     Socks(InboundProtocol, SocksServer),
     Http(HttpRequestReader),
+    Redirected(NameReader),
 }
 
 impl Default for State {
@@ -57,6 +60,31 @@ impl InboundHandshake {
         }
     }
 
+    /// Returns a handshake with a redirected client, which sends no request.
+    pub(super) fn redirected(reader: NameReader) -> InboundHandshake {
+        InboundHandshake {
+            state: State::Redirected(reader),
+        }
+    }
+
+    /// Returns the time that the client can be silent before [`end`](InboundHandshake::end) is
+    /// called; `None` for no such limit.
+    pub fn silence_limit(&self) -> Option<Duration> {
+        match self.state {
+            State::Redirected(_) => Some(SILENCE),
+            State::Silent(_) | State::Socks(..) | State::Http(_) => None,
+        }
+    }
+
+    /// Returns the request of a client that has sent its end or is silent; `None` if its protocol
+    /// requires more bytes.
+    pub fn end(&self) -> Option<ConnectRequest> {
+        match &self.state {
+            State::Redirected(reader) => Some(reader.request()),
+            State::Silent(_) | State::Socks(..) | State::Http(_) => None,
+        }
+    }
+
     /// Adds bytes that arrived; returns the client's request once it is complete.
     ///
     /// # Errors
@@ -69,6 +97,7 @@ impl InboundHandshake {
         match &mut self.state {
             State::Silent(_) => Ok(Step::Read),
             State::Http(reader) => reader.feed(piece),
+            State::Redirected(reader) => Ok(reader.feed(piece)),
             State::Socks(protocol, server) => match server.feed(piece) {
                 Ok(Step::Read) => Ok(Step::Read),
                 Ok(Step::Send(answer)) => Ok(Step::Send(answer)),
@@ -90,6 +119,7 @@ impl InboundHandshake {
             State::Silent(_) => Vec::new(),
             State::Socks(_, server) => server.into_rest(),
             State::Http(reader) => reader.into_rest(),
+            State::Redirected(reader) => reader.into_bytes(),
         }
     }
 }

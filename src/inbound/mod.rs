@@ -1,17 +1,19 @@
 //! Requests of clients that name their destination, and the replies to them.
 //!
-//! This folder holds the two kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
-//! requests for `http://` URLs on one port) and [`policy::Policy`] (`--serve-proxy`: only CONNECT,
-//! to destinations that an allow list covers, reached directly). Each decodes a client's request
-//! and encodes the reply. It must not hold I/O: `engine` drives both with the same code.
+//! This folder holds the three kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
+//! requests for `http://` URLs on one port), [`policy::Policy`] (`--serve-proxy`: only CONNECT,
+//! to destinations that an allow list covers, reached directly) and [`RedirectedClient`]
+//! (`--redirect`: no request at all). Each decodes a client's request and encodes the reply. It must
+//! not hold I/O: `engine` drives all with the same code.
 //!
-//! It uses `upstream`, `proto`, `config`, `error` and `text`. `listener`, `demo`, `cli`, `engine`
+//! It uses `upstream`, `proto`, `config`, `error`, `os` and `text`. `listener`, `demo`, `cli`, `engine`
 //! and the rungs of `compat/` use it.
 
 mod dynamic;
 mod handshake;
 mod http;
 pub mod policy;
+mod redirect;
 mod socks;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use crate::upstream::Tunnel;
 
 pub use self::dynamic::DynamicConfig;
 pub use self::handshake::InboundHandshake;
+pub use self::redirect::{RedirectConfig, RedirectedClient};
 
 /// A listener's rules for clients that name their destination.
 pub trait Inbound: Clone + 'static {
@@ -62,6 +65,8 @@ pub enum InboundProtocol {
     /// A plain HTTP request that ptunnel forwards (RFC 9112 §3.2.2), and its end: the destination
     /// gets no byte after that.
     Forward(RequestBoundary),
+    /// None: the client's connection was redirected, and it gets no reply.
+    Redirected,
     /// SOCKS 4 and 4A.
     Socks4,
     /// SOCKS 5 (RFC 1928).
@@ -81,7 +86,10 @@ impl InboundProtocol {
     pub fn request_boundary(self) -> Option<RequestBoundary> {
         match self {
             InboundProtocol::Forward(boundary) => Some(boundary),
-            InboundProtocol::Http | InboundProtocol::Socks4 | InboundProtocol::Socks5 => None,
+            InboundProtocol::Http
+            | InboundProtocol::Redirected
+            | InboundProtocol::Socks4
+            | InboundProtocol::Socks5 => None,
         }
     }
 
@@ -90,7 +98,7 @@ impl InboundProtocol {
     pub fn granted(self) -> Vec<u8> {
         match self {
             InboundProtocol::Http => policy::GRANTED.to_vec(),
-            InboundProtocol::Forward(_) => Vec::new(),
+            InboundProtocol::Forward(_) | InboundProtocol::Redirected => Vec::new(),
             InboundProtocol::Socks4 => SocksReply::Succeeded.encode_4(),
             InboundProtocol::Socks5 => SocksReply::Succeeded.encode(),
         }
@@ -101,6 +109,7 @@ impl InboundProtocol {
         match self {
             InboundProtocol::Http => policy::HttpRejection::unreachable(error).reply(),
             InboundProtocol::Forward(_) => policy::HttpRejection::unforwarded(error).reply(),
+            InboundProtocol::Redirected => Vec::new(),
             InboundProtocol::Socks4 => socks::reply(error).encode_4(),
             InboundProtocol::Socks5 => socks::reply(error).encode(),
         }

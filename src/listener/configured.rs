@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::addr::ListenAddr;
 use super::kind::ListenerKind;
-use crate::config::{Config, InheritedFd};
+use crate::config::{Config, InheritedFd, ListenSpec};
 use crate::inbound::policy::Policy;
-use crate::inbound::DynamicConfig;
+use crate::inbound::{DynamicConfig, RedirectConfig};
 use crate::upstream::{ProxySelector, Tunnel};
 
 /// A listener of a configuration.
@@ -16,8 +16,8 @@ pub(super) struct ConfiguredListener<S = InheritedFd> {
     pub(super) addr: ListenAddr<S>,
 }
 
-/// Returns the listeners of `config` in its order: tunnels, `-D`, the embedded proxy. Their clients
-/// are carried through the proxies of `selector`.
+/// Returns the listeners of `config` in its order: tunnels, `-D`, `--redirect`, the embedded proxy. Their
+/// clients are carried through the proxies of `selector`.
 pub(super) fn listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
@@ -31,9 +31,15 @@ pub(super) fn listeners(
         kind: ListenerKind::Dynamic(dynamic.clone()),
         addr: ListenAddr::new(spec, &config.listen),
     });
+    let redirect = RedirectConfig::new(selector);
+    let redirect = config.redirect.iter().map(|spec| ConfiguredListener {
+        kind: ListenerKind::Redirect(redirect.clone()),
+        addr: ListenAddr::new(&ListenSpec::Port(spec.clone()), &config.listen),
+    });
     let proxy = config.serve.iter().map(|spec| ConfiguredListener {
         kind: ListenerKind::Proxy(Policy::new(spec.clone())),
         addr: ListenAddr::Port(spec.bind.clone(), spec.port),
     });
-    tunnels.chain(dynamic).chain(proxy).collect()
+    let listeners = tunnels.chain(dynamic).chain(redirect);
+    listeners.chain(proxy).collect()
 }

@@ -1,7 +1,7 @@
 //! The kinds of listeners.
 
 use crate::inbound::policy::Policy;
-use crate::inbound::DynamicConfig;
+use crate::inbound::{DynamicConfig, RedirectConfig};
 use crate::observe::status::ListenerInfo;
 use crate::upstream::Tunnel;
 
@@ -13,6 +13,8 @@ pub enum ListenerKind {
     Tunnel(Tunnel),
     /// `-D`: each client names its destination, in SOCKS or HTTP.
     Dynamic(DynamicConfig),
+    /// `--redirect`: the destination is the one that each client connected to.
+    Redirect(RedirectConfig),
     /// `--serve-proxy`: each client names its destination in a CONNECT request.
     Proxy(Policy),
 }
@@ -22,7 +24,7 @@ impl ListenerKind {
     pub(crate) fn resolves_names(&self) -> bool {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.resolves_names(),
-            ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => true,
+            ListenerKind::Dynamic(_) | ListenerKind::Redirect(_) | ListenerKind::Proxy(_) => true,
         }
     }
 
@@ -34,6 +36,10 @@ impl ListenerKind {
                 let path = format!("what its clients request, {}", dynamic.selector());
                 ("dynamic", path, None)
             }
+            ListenerKind::Redirect(redirect) => {
+                let path = format!("where its clients connect to, {}", redirect.selector());
+                ("redirect", path, None)
+            }
             ListenerKind::Proxy(_) => ("proxy", "what its clients request, directly".into(), None),
         };
         ListenerInfo { kind, path, tunnel }
@@ -44,6 +50,7 @@ impl ListenerKind {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
             ListenerKind::Dynamic(_) => "-D".into(),
+            ListenerKind::Redirect(_) => "--redirect".into(),
             ListenerKind::Proxy(_) => "--serve-proxy".into(),
         }
     }
@@ -57,6 +64,11 @@ impl ListenerKind {
                 name,
                 dynamic.protocols(),
                 dynamic.selector()
+            ),
+            ListenerKind::Redirect(redirect) => format!(
+                "listening on {} for redirected connections {}",
+                name,
+                redirect.selector()
             ),
             ListenerKind::Proxy(_) => format!("serving proxy on {}", name),
         }

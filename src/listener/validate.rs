@@ -21,8 +21,8 @@ use crate::upstream::ProxySelector;
 ///
 /// # Errors
 ///
-/// A usage error, and the index of the listener that caused it: tunnels, then `-D` listeners, the
-/// embedded proxy and the status page.
+/// A usage error, and the index of the listener that caused it: tunnels, then listeners of `-D` and
+/// `--redirect`, the embedded proxy and the status page.
 pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let mut before: Vec<(String, ListenAddr)> = Vec::new();
     let listeners = listeners(config, &ProxySelector::new(Route::default()));
@@ -74,6 +74,9 @@ pub(super) fn checked_listeners(
                 (ListenerKind::Dynamic(dynamic), Some(_)) => {
                     ListenerKind::Dynamic(dynamic.exclude_local())
                 }
+                (ListenerKind::Redirect(redirect), Some(_)) => {
+                    ListenerKind::Redirect(redirect.exclude_local())
+                }
                 (kind, _) => kind,
             };
             permit(&kind, exposed_at, config)?;
@@ -124,21 +127,22 @@ fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> R
         ListenerKind::Tunnel(_) => (true, ""),
         ListenerKind::Dynamic(_) => (
             config.dynamic_user.is_some(),
-            "--dynamic-user USER:PASSWORD",
+            "--dynamic-user USER:PASSWORD or ",
         ),
+        ListenerKind::Redirect(_) => (false, ""),
         ListenerKind::Proxy(_) => (
             config
                 .serve
                 .iter()
                 .any(|spec| spec.credentials.is_some() || !spec.allow.is_empty()),
-            "--serve-user USER:PASSWORD, --serve-allow HOST",
+            "--serve-user USER:PASSWORD, --serve-allow HOST or ",
         ),
     };
     if is_restricted {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "{} {} would be an open proxy; bind it to 127.0.0.1, or add {} or --allow-from CIDR",
+        "{} {} would be an open proxy; bind it to 127.0.0.1, or add {}--allow-from CIDR",
         kind.label(),
         address,
         remedies

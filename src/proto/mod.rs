@@ -9,7 +9,8 @@
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
 //! - With a destination: [`StartTls`] precedes TLS.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
-//!   request for an `http://` URL, and a [`Reply`] the server's reply.
+//!   request for an `http://` URL, and a [`Reply`] the server's reply. [`server_name`] finds the
+//!   destination's name in what a redirected client sends to it.
 //!
 //! An incomplete message is `None`, not an error; a complete one comes with its length, after which
 //! other bytes can follow. httparse tokenizes heads; their limits and their meaning are decided
@@ -35,6 +36,7 @@ pub mod auth;
 mod http;
 mod negotiation;
 mod refusal;
+mod server_name;
 mod socks;
 mod start_tls;
 
@@ -48,6 +50,7 @@ pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
+pub use self::server_name::{server_name, NoServerName};
 pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};
 pub use self::start_tls::{StartTls, StartTlsFault};

@@ -792,7 +792,7 @@ fn a_test_without_a_destination_is_a_usage_error() {
     assert!(
         nowhere
             .stderr
-            .contains("--test needs a destination, and -D and --serve-proxy have none"),
+            .contains("--test needs a destination, and -D, --redirect and --serve-proxy have none"),
         "{}",
         nowhere.stderr
     );

@@ -5,6 +5,10 @@
 //! `forward`, `half_close`, `pac`, `real`, `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`,
 //! `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere
 //! else the peers are scripted and in this process.
+//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `forward`,
+//! `half_close`, `pac`, `real`, `redirect`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`,
+//! `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere else the peers
+//! are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -46,6 +50,7 @@ mod pac;
 mod password_command;
 mod readme;
 mod real;
+mod redirect;
 mod relay;
 mod reload;
 mod reload_matrix;

@@ -2,7 +2,7 @@
 //! failing half-way. The line about a reload is printed when it is done: nothing here waits.
 
 use std::fmt::Debug;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -19,6 +19,7 @@ use crate::support::{Peer, Ptunnel, TempDir, TIMEOUT};
 enum Service {
     Tunnel,
     Dynamic,
+    Redirect,
     Proxy,
 }
 
@@ -51,6 +52,8 @@ const KINDS: &[(Service, Place, &str)] = &[
     (Dynamic, Port("localhost:PORT"), "127.0.0.1:PORT"),
     (Dynamic, PassedPort, "fd:3"),
     (Dynamic, PassedPath, "fd:3"),
+    (Redirect, Port("127.0.0.1:PORT"), "localhost:PORT"),
+    (Redirect, Port("localhost:PORT"), "127.0.0.1:PORT"),
     (Proxy, Port("127.0.0.1:PORT"), "localhost:PORT"),
     (Proxy, Port("localhost:PORT"), "127.0.0.1:PORT"),
 ];
@@ -115,6 +118,8 @@ impl Case {
         match self.service {
             Tunnel => format!("'{}:{}'", written, destination),
             Dynamic => format!("dynamic = '{}'\ndynamic-user = '{}'", written, user),
+            // Only the proxies can change, and no client of it gets to them here.
+            Redirect => format!("redirect = '{}'\nheader = 'X: {}'", written, user),
             Proxy => format!("serve-proxy = '{}'\nserve-user = '{}'", written, user),
         }
     }
@@ -164,6 +169,10 @@ impl Case {
         let all = (0..4).map(|_| {
             let before = origin.accepted();
             let mut client = self.connect().expect("a listener");
+            if self.service == Redirect {
+                expect_refused(&mut *client);
+                return None;
+            }
             if self.service != Tunnel {
                 let user = if other { "am9lOng=" } else { "YW5uOng=" };
                 let request = request(origin.address());
@@ -174,9 +183,9 @@ impl Case {
             }
             ping(&mut *client);
             assert!(origin.accepted() > before, "another origin's");
-            client
+            Some(client)
         });
-        all.collect()
+        all.flatten().collect()
     }
 
     /// Returns the sockets of the listener, each with its number of descriptors in the program.
@@ -222,6 +231,16 @@ fn ping(client: &mut dyn Client) {
     let mut answer = [0; 4];
     client.read_exact(&mut answer).expect("an answer");
     assert_eq!(&answer, b"ping");
+}
+
+/// Nothing redirected this client's connection.
+#[track_caller]
+fn expect_refused(client: &mut dyn Client) {
+    match client.read(&mut [0]) {
+        Ok(0) => {}
+        Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("{:?}", other),
+    }
 }
 
 #[track_caller]

@@ -49,7 +49,7 @@ pub(super) const LISTENERS: &[Flag] = &[
     )
     .short("W")
     .split()
-    .replaced_by(&["tunnel", "forward", "dynamic", "serve-proxy"])
+    .replaced_by(&["tunnel", "forward", "dynamic", "redirect", "serve-proxy"])
     .described(
         "ptunnel opens one tunnel; standard input and output are its client. To use it with ssh: \
          `ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org`. The \
@@ -59,9 +59,9 @@ pub(super) const LISTENERS: &[Flag] = &[
          network failed or the tunnel was cut. SIGINT is ignored, because Ctrl-C belongs to the \
          session. SIGTERM ends the tunnel at once.\n\n\
          In inetd, or in a systemd socket unit with `Accept=yes`, add `--log-to syslog`: otherwise \
-         the client can receive log lines. The option can't be combined with tunnels, `--dynamic` \
-         or `--serve-proxy`, except with `--test`. On the command line, it replaces those of the \
-         configuration file.",
+         the client can receive log lines. The option can't be combined with tunnels, \
+         `--dynamic`, `--redirect` or `--serve-proxy`, except with `--test`. On the command line, it \
+         replaces those of the configuration file.",
     )
     .example("ptunnel -p proxy.example:3128 -W example.org:22"),
     Flag::switch(
@@ -136,13 +136,35 @@ pub(super) const LISTENERS: &[Flag] = &[
         "ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann --dynamic-password-command \
          'pass show ann'",
     ),
+    Flag::option(
+        "redirect",
+        "[BIND:]PORT",
+        "Listen for connections that nftables redirects to this port",
+    )
+    .repeated()
+    .replaced_by(&["stdio"])
+    .described(
+        "Programs need no configuration: a rule of nftables or iptables (REDIRECT) sends their \
+         connections to the listener. ptunnel asks the kernel for the destination, and opens it \
+         like one of a `--dynamic` client. Linux only, TCP only; the rule must be in the network \
+         namespace of the listener.\n\n\
+         Many proxies refuse addresses. So ptunnel requests the name that the client sends first, \
+         in TLS (SNI) or as the `Host` of an HTTP/1 request, with the port of the connection. It \
+         requests the address if there is no name, if the client is silent for 0.3 s, or if the \
+         address is reached directly.\n\n\
+         The rule must leave out ptunnel's own connections, e.g. by its user, or they would lead \
+         to ptunnel again. A connection to the listener itself is refused.\n\n\
+         An address beyond loopback requires `--allow-from`, and has the limits of `--dynamic`. \
+         The option can't be combined with `--stdio`, except with `--test`.",
+    )
+    .example("ptunnel -p proxy.example:3128 --redirect 8443"),
     Flag::option("listen", "ADDR", "Listen address of tunnels without BIND")
         .default(LOOPBACK)
         .short("l")
         .described(
             "ADDR is an address, a name, `localhost` (127.0.0.1 only), or `*` for all interfaces, \
-             IPv4 and IPv6. It also applies to `--dynamic` and `--serve-proxy` without BIND. Every \
-             host that can reach a listener can use it. ptunnel warns at the start about tunnels \
+             IPv4 and IPv6. It also applies to `--dynamic`, `--redirect` and `--serve-proxy` without \
+             BIND. Every host that can reach a listener can use it. ptunnel warns at the start about tunnels \
              that are open to other hosts; `--allow-from` restricts the clients.",
         )
         .example(
@@ -159,7 +181,7 @@ pub(super) const LISTENERS: &[Flag] = &[
     .described(
         "CIDR is an address or a block, or a list of them separated by commas. A block is written \
          with its first address: `10.1.0.0/16`. The option applies to every listener, including \
-         those of `--dynamic` and `--serve-proxy`, but not to Unix sockets.\n\n\
+         those of `--dynamic`, `--redirect` and `--serve-proxy`, but not to Unix sockets.\n\n\
          ptunnel closes other connections at once. They don't count for `--max-connections`. A \
          warning names each address once a minute, for 256 addresses at most. The option doesn't \
          replace the password of the server: the network may not stop forged addresses.",

@@ -39,6 +39,7 @@ pub(super) const MODES: &[Flag] = &[
             "forward",
             "stdio",
             "dynamic",
+            "redirect",
             "serve-proxy",
             "proxy",
             "pac",

@@ -26,6 +26,32 @@ fn a_dynamic_listener_can_require_a_user() {
     assert!(complaint("-p p:1 -D 1 -W a:1").contains("-W carries stdin and stdout"));
 }
 
+#[test]
+fn a_redirect_listener_is_a_port_of_known_clients() {
+    let specs = config("-p p:1 --redirect 8443 --redirect [::1]:8443").redirect;
+    assert_eq!(
+        specs,
+        ["8443".parse().unwrap(), "[::1]:8443".parse().unwrap()]
+    );
+    config("-p p:1 --redirect *:1 --allow-from 10.0.0.0/8");
+    for (line, message) in &[
+        (
+            "-p p:1 --redirect *:1",
+            "--redirect *:1 would be an open proxy; bind it to 127.0.0.1, or add --allow-from CIDR",
+        ),
+        ("-p p:1 --redirect fd:s", "fd: is only for tunnels and -D"),
+        ("-p p:1 --redirect /run/s", "'/run/s'"),
+        ("-p p:1 --redirect 1 -W a:1", "-W carries stdin and stdout"),
+        ("--redirect 1", "no proxy"),
+        (
+            "-p p:1 -D 1 --redirect 1",
+            "127.0.0.1:1 is given twice: for -D and for --redirect",
+        ),
+    ] {
+        assert!(complaint(line).contains(message), "{}", complaint(line));
+    }
+}
+
 /// Which proxy is wanted isn't known before a client has named its destination.
 #[test]
 fn a_dynamic_listener_needs_a_proxy_unless_all_is_direct() {

@@ -244,7 +244,7 @@ fn tls_options_are_for_their_kind_of_peer() {
     assert!(complaint("-p p:1 1:tls://a:1 --key x").contains("--cert"));
     assert!(complaint("-p p:1 1:https://a:1").contains("write tls://"));
     assert!(complaint("-p p:1 -W https://a:1").contains("write tls://"));
-    for option in &["-D", "--serve-proxy", "--status"] {
+    for option in &["-D", "--redirect", "--serve-proxy", "--status"] {
         let complaint = complaint(&format!("-p p:1 1:a:1 {} tls://a:1", option));
         assert!(
             complaint.contains("tls:// isn't allowed here"),
@@ -361,6 +361,7 @@ fn the_demo_excludes_tunnels_and_proxies() {
         "-L 1:a:1",
         "-W a:1",
         "-D 1",
+        "--redirect 1",
         "--serve-proxy 1",
         "-p p:1",
     ] {
@@ -383,7 +384,7 @@ fn a_test_needs_a_destination() {
         ("-p p:1 --test", "--test needs a destination; add"),
         (
             "-p p:1 --test --serve-proxy 1",
-            "--test needs a destination, and -D and --serve-proxy have none; add",
+            "--test needs a destination, and -D, --redirect and --serve-proxy have none; add",
         ),
     ] {
         assert!(complaint(line).contains(message), "{}", line);

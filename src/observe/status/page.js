@@ -285,6 +285,7 @@ const showErrors = (status) => {
 
 const INBOUND = {
   dynamic: 'SOCKS or HTTP',
+  redirect: 'redirected',
   proxy: 'HTTP proxy',
 };
 

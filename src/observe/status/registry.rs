@@ -45,7 +45,7 @@ pub(crate) struct Snapshot {
 /// The service of a listener, as the status server shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerInfo {
-    /// `tunnel`, `dynamic` or `proxy`.
+    /// `tunnel`, `dynamic`, `redirect` or `proxy`.
     pub(crate) kind: &'static str,
     /// The destination and the proxies, as text.
     pub(crate) path: String,

@@ -18,6 +18,7 @@ mod handover;
 mod listening_socket;
 #[cfg(feature = "tls")]
 mod openssl;
+mod original_destination;
 mod pipe;
 mod process;
 #[cfg(feature = "pac")]
@@ -47,6 +48,7 @@ pub(crate) use self::handover::{
 pub use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
+pub(crate) use self::original_destination::original_destination;
 pub use self::pipe::Pipe;
 pub use self::process::{close_stdout, descriptor_limit, monotonic, raise_descriptor_limit};
 #[cfg(feature = "pac")]

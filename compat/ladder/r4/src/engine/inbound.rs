@@ -1,4 +1,5 @@
-//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
+//! Clients that name their destination (`-D`, `--serve-proxy`, `--redirect`): a handshake in front of
+//! the tunnel.
 //!
 //! ```text
 //!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
@@ -138,6 +139,7 @@ fn read_handshake<S: AsyncRead + AsyncWrite>(
         client,
         handshake,
         answer: Vec::new(),
+        silence: None,
     };
     poll_with(handshaking, Handshaking::poll).map(|(handshaking, request)| {
         let rest = handshaking.handshake.into_rest();
@@ -174,6 +176,8 @@ struct Handshaking<S> {
     handshake: InboundHandshake,
     /// Bytes still to be sent.
     answer: Vec<u8>,
+    /// Fails after the time without a byte, where that is limited.
+    silence: Option<Box<dyn Future<Item = (), Error = Error>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
@@ -199,10 +203,30 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn poll_read(&mut self) -> Poll<Result<Step<ConnectRequest>, Rejection>, Error> {
         let mut chunk = [0; CHUNK];
         let read = poll_io(self.client.read(&mut chunk));
-        match try_ready!(read.map_err(|e| Error::left(Some(e)))) {
-            0 => Err(Error::left(None)),
-            count => Ok(Async::Ready(self.handshake.feed(&chunk[..count]))),
-        }
+        let count = match read.map_err(|e| Error::left(Some(e)))? {
+            Async::Ready(count) => count,
+            Async::NotReady if self.is_silent() => 0,
+            Async::NotReady => return Ok(Async::NotReady),
+        };
+        self.silence = None;
+        let step = match count {
+            0 => Ok(Step::Done(
+                self.handshake.end().ok_or_else(|| Error::left(None))?,
+            )),
+            count => self.handshake.feed(&chunk[..count]),
+        };
+        Ok(Async::Ready(step))
+    }
+
+    /// Returns whether the client has sent nothing for as long as it may.
+    fn is_silent(&mut self) -> bool {
+        let silence = &mut self.silence;
+        let limit = self.handshake.silence_limit();
+        limit.map_or(false, |limit| {
+            let late = || Error::left(None);
+            let start = || Box::new(deadline(future::empty(), limit, late)) as Box<_>;
+            silence.get_or_insert_with(start).poll().is_err()
+        })
     }
 
     fn poll_send(&mut self) -> Poll<(), io::Error> {

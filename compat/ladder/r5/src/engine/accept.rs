@@ -92,6 +92,12 @@ impl Engine {
             ListenerKind::Dynamic(inbound) => {
                 Box::pin(serve_inbound(&engine, reserved, socket, session, inbound)).await
             }
+            ListenerKind::Redirect(redirect) => match redirect.of(&socket) {
+                Ok(inbound) => {
+                    Box::pin(serve_inbound(&engine, reserved, socket, session, &inbound)).await
+                }
+                Err(e) => Err(e),
+            },
             ListenerKind::Proxy(inbound) => {
                 Box::pin(serve_inbound(&engine, reserved, socket, session, inbound)).await
             }

@@ -1,4 +1,5 @@
-//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
+//! Clients that name their destination (`-D`, `--serve-proxy`, `--redirect`): a handshake in front of
+//! the tunnel.
 //!
 //! ```text
 //!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
@@ -7,7 +8,10 @@
 //!
 //! [`Inbound`] provides what differs: the protocols, the policy and the replies.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 use super::limits::within;
 use super::lingering_close::reject;
@@ -114,7 +118,12 @@ async fn read_handshake<S: Transport>(
     let mut chunk = Vec::new();
     let request = loop {
         match handshake.feed(&chunk) {
-            Ok(Step::Read) => chunk = read(&mut client).await?,
+            Ok(Step::Read) => {
+                chunk = read(&mut client, handshake.silence_limit()).await?;
+                if chunk.is_empty() {
+                    break Ok(handshake.end().ok_or_else(|| Error::left(None))?);
+                }
+            }
             Ok(Step::Send(answer)) => {
                 let sent = client.write_all(&answer).await;
                 sent.map_err(|e| Error::other("cannot send a reply", e))?;
@@ -127,12 +136,15 @@ async fn read_handshake<S: Transport>(
     Ok((Rewind::new(client, handshake.into_rest()), request))
 }
 
-/// Reads the next bytes of a request, at least one.
-async fn read(client: &mut impl Transport) -> Result<Vec<u8>, Error> {
+/// Reads the next bytes of a request; none at the client's end, or once it has been silent for
+/// `limit`.
+async fn read(client: &mut impl Transport, limit: Option<Duration>) -> Result<Vec<u8>, Error> {
     let mut chunk = Vec::with_capacity(CHUNK);
-    match client.read_buf(&mut chunk).await {
-        Ok(0) => Err(Error::left(None)),
-        Ok(_) => Ok(chunk),
-        Err(e) => Err(Error::left(Some(e))),
-    }
+    let reading = client.read_buf(&mut chunk);
+    let read = match limit {
+        Some(limit) => timeout(limit, reading).await.unwrap_or(Ok(0)),
+        None => reading.await,
+    };
+    read.map_err(|e| Error::left(Some(e)))?;
+    Ok(chunk)
 }

@@ -94,6 +94,13 @@ impl Engine {
                 let served = serve_inbound(&engine, reserved, socket, session, inbound);
                 AsStd::new(Box::new(served)).await
             }
+            ListenerKind::Redirect(redirect) => match redirect.of(&socket) {
+                Ok(inbound) => {
+                    let served = serve_inbound(&engine, reserved, socket, session, &inbound);
+                    AsStd::new(Box::new(served)).await
+                }
+                Err(e) => Err(e),
+            },
             ListenerKind::Proxy(inbound) => {
                 let served = serve_inbound(&engine, reserved, socket, session, inbound);
                 AsStd::new(Box::new(served)).await
