@@ -6,6 +6,7 @@
 //! lists may use it (all but `proto`, `inbound`, `text`, `timer` and `demo`), and the rungs of
 //! `compat/`; it uses `text` alone.
 
+pub(crate) mod deadline_stream;
 pub mod exhaustion;
 pub mod handover;
 pub mod mutex;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::deadline_stream::DeadlineStream;
 use super::{json, metrics, Status};
+use crate::os::deadline_stream::DeadlineStream;
 use crate::proto::{reason_phrase, with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
 /// Maximum number of connections that are served at the same time.

@@ -12,7 +12,6 @@
 //! calls [`start`] at startup and publishes the next [`Snapshot`](registry::Snapshot) at each
 //! reload.
 
-mod deadline_stream;
 mod health_probe;
 mod history;
 mod http;

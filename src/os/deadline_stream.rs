@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 /// A connected socket whose reads and writes fail with `TimedOut` from the deadline on. Call
 /// [`limit`](DeadlineStream::limit) first: the initial deadline has already passed.
-pub(super) struct DeadlineStream {
+pub(crate) struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
 impl DeadlineStream {
     /// Wraps a connected socket.
-    pub(super) fn new(socket: TcpStream) -> DeadlineStream {
-        // A response is one write. This call doesn't fail on a connected socket.
+    pub(crate) fn new(socket: TcpStream) -> DeadlineStream {
+        // A message is one write. This call doesn't fail on a connected socket.
         let _ = socket.set_nodelay(true);
         DeadlineStream {
             socket,
@@ -23,7 +23,7 @@ impl DeadlineStream {
     }
 
     /// Sets the deadline of all later reads and writes to `limit` from now.
-    pub(super) fn limit(&mut self, limit: Duration) {
+    pub(crate) fn limit(&mut self, limit: Duration) {
         self.until = Instant::now() + limit;
     }
 
