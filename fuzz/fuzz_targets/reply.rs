@@ -1,15 +1,18 @@
-//! The head of a proxy's reply, or the reply of a SOCKS proxy, and how it is judged.
+//! The head of a proxy's reply, or the reply of a SOCKS proxy, and how it is judged; the reply to a
+//! GET.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::proto::auth::AuthCache;
+use ptunnel::proto::{Download, DownloadError};
 use ptunnel::proto::{Negotiation, ConnectHead, Socks4, Socks5, NegotiationStep};
 use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, StatusClass, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     answered_by_socks5(bytes);
     answered_by_socks4(bytes);
+    downloaded(bytes);
     let (response, length) = match ptunnel_fuzz::head(bytes, Response::decode) {
         Some(whole) => whole,
         None => return,
@@ -52,6 +55,25 @@ fuzz_target!(|bytes: &[u8]| {
         told.len()
     );
 });
+
+/// The content is the same however the reply is cut, and never longer than its limit.
+fn downloaded(bytes: &[u8]) {
+    const LIMIT: usize = 64;
+    let content = |size: usize| -> Result<Vec<u8>, DownloadError> {
+        let mut download = Download::new(LIMIT);
+        for piece in bytes.chunks(size).chain(Some(&[][..])) {
+            if download.feed(piece)? {
+                break;
+            }
+        }
+        Ok(download.into_content())
+    };
+    match (content(bytes.len().max(1)), content(1 + bytes.len() / 64)) {
+        (Ok(whole), Ok(pieces)) => assert!(whole == pieces && whole.len() <= LIMIT),
+        (Err(error), Err(_)) => ptunnel_fuzz::shown(&error.to_string()),
+        (whole, pieces) => panic!("{whole:?}, {pieces:?}"),
+    }
+}
 
 /// Whatever a proxy asks, and however its words are cut: what it gets is one request for the same
 /// destination.

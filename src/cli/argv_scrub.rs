@@ -12,6 +12,7 @@ use log::info;
 
 use super::flags::PasswordPart;
 use super::options::Value;
+use crate::config::PacUrl;
 use crate::os::sys;
 
 /// A value on the command line, and the range of the password in it.
@@ -28,6 +29,10 @@ impl<'a> SecretArgument<'a> {
             PasswordPart::Whole => Some(SecretArgument::password(value.text())),
             PasswordPart::Login => SecretArgument::login(value.text()),
             PasswordPart::Url => SecretArgument::url(value.text()),
+            PasswordPart::PathOrUrl => {
+                let text = Some(value.text()).filter(|text| PacUrl::is_one(text));
+                text.and_then(SecretArgument::url)
+            }
         }
     }
 
@@ -122,6 +127,8 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flags;
+    use super::super::options::Position;
     use super::*;
 
     fn concealed(words: &str, secrets: &[SecretArgument<'_>]) -> String {
@@ -170,5 +177,22 @@ mod tests {
             assert!(SecretArgument::url(open).is_none(), "{}", open);
         }
         assert!(SecretArgument::login("joe").is_none());
+    }
+
+    #[test]
+    fn the_path_of_a_pac_file_has_no_password() {
+        let flag = flags::find("pac").unwrap();
+        for (text, is_secret) in &[
+            ("http://joe:x@h/p", true),
+            ("http://joe@h/p", false),
+            ("/home/a:b@c/proxy.pac", false),
+        ] {
+            let value = Value {
+                flag,
+                text: Some((*text).into()),
+                position: Position::Word(1),
+            };
+            assert_eq!(SecretArgument::of(&value).is_some(), *is_secret, "{}", text);
+        }
     }
 }

@@ -137,11 +137,11 @@ impl<'a> Passwords<'a> {
         Ok(url.with(credentials, tls)?)
     }
 
-    /// Returns the settings of the proxies that the PAC file `path` names, for which ptunnel can't prompt
-    /// later.
+    /// Returns the settings of the proxies that the PAC file `name`, which is escaped, names: ptunnel
+    /// can't prompt for them later.
     pub(super) fn proxy_defaults(
         &self,
-        path: &str,
+        name: &str,
         tls: &Option<TlsSpec>,
     ) -> Result<ProxyDefaults, Error> {
         let netrc = self.netrc.clone();
@@ -159,8 +159,8 @@ impl<'a> Passwords<'a> {
                 // The netrc file may have one for each proxy.
                 None if self.netrc != Netrc::default() => None,
                 None => {
-                    let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
-                    let whose = format!("Password for {} at the proxies of {}: ", shown, file);
+                    let shown = Escaped(user.as_bytes());
+                    let whose = format!("Password for {} at the proxies of {}: ", shown, name);
                     let no_terminal = self.no_password(&user, ProxySource::Option);
                     Some((self.missing)(Some(&whose), no_terminal)?)
                 }

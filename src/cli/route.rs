@@ -3,9 +3,11 @@
 use super::argv_scrub::SecretArgument;
 use super::options::{Options, Position};
 use super::password::{MissingPassword, Passwords, ProxySource};
-use super::{env::Environment, tls};
-use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Route, TlsPeer};
+use super::{env::Environment, timeouts::pac_interval, tls};
+use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol};
+use crate::config::{ProxySpec, ProxyUrl, Route, TlsPeer};
 use crate::error::Error;
+use crate::text::escape::Escaped;
 use crate::upstream::pac;
 
 /// The options with the password for proxies.
@@ -109,11 +111,28 @@ pub(super) fn route(
     if proxies.len() < 2 && pac.is_none() {
         warnings.extend(options.unused(&["failover-on"], "there is no other proxy"));
     }
+    let family = match (options.is_present("ipv4"), options.is_present("ipv6")) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::ANY,
+    };
     let pac = match pac {
-        Some(path) => {
-            let defaults = passwords.proxy_defaults(path, &tls);
+        Some(text) => {
+            let fetch = pac_fetch(options, text, family, warnings)?;
+            let name = fetch.as_ref().map(|fetch| fetch.url.to_string());
+            let name = name.unwrap_or_else(|| Escaped(text.as_bytes()).to_string());
+            let defaults = passwords.proxy_defaults(&name, &tls);
             let defaults = defaults.map_err(|e| options.blame("user", e))?;
-            let file = pac::read(path, defaults);
+            let file = match fetch {
+                Some(fetch) => pac::at(fetch, defaults),
+                None => pac::read(text, defaults),
+            };
+            let file = file.and_then(|file| {
+                if options.is_present("check-config") {
+                    pac::check(&file)?;
+                }
+                Ok(file)
+            });
             Some(file.map_err(|e| options.blame("pac", e))?)
         }
         None => None,
@@ -127,12 +146,38 @@ pub(super) fn route(
         failover_on: options.one("failover-on")?.unwrap_or_default(),
         schemes: options.one("proxy-auth")?.unwrap_or_default(),
         headers: options.all("header")?,
-        family: match (options.is_present("ipv4"), options.is_present("ipv6")) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::ANY,
-        },
+        family,
     })
+}
+
+/// Returns how the PAC file is fetched; `None` if it is local.
+fn pac_fetch(
+    options: &Options,
+    text: &str,
+    family: Family,
+    warnings: &mut Vec<String>,
+) -> Result<Option<PacFetch>, Error> {
+    let interval = pac_interval(options)?;
+    if !PacUrl::is_one(text) {
+        let why = "--pac isn't a URL; SIGHUP reads the file again";
+        warnings.extend(options.unused(&["pac-interval"], why));
+        return Ok(None);
+    }
+    let url: PacUrl = match options.one("pac")? {
+        Some(url) => url,
+        None => return Ok(None),
+    };
+    let tls = if url.is_secure {
+        tls::tls(options, TlsPeer::PacServer, true, warnings)?
+    } else {
+        None
+    };
+    Ok(Some(PacFetch {
+        url,
+        tls,
+        family,
+        interval,
+    }))
 }
 
 /// Returns the proxies that an option names.

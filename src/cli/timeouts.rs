@@ -35,6 +35,12 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
     })
 }
 
+/// Returns the time between two fetches of the PAC file; `None` for 0.
+pub(super) fn pac_interval(options: &Options) -> Result<Option<Duration>, Error> {
+    let interval = options.one_or_default_with("pac-interval", seconds)?;
+    Ok(Some(interval).filter(|interval| *interval > Duration::from_secs(0)))
+}
+
 /// Parses seconds. Fractions are allowed; a positive time is at least a millisecond, as 0 has a
 /// separate meaning.
 fn seconds(text: &str) -> Result<Duration, ParseError> {

@@ -19,7 +19,7 @@ pub(super) fn tls(
     warnings: &mut Vec<String>,
 ) -> Result<Option<TlsSpec>, Error> {
     let (names, why): (&[&str], _) = match peer {
-        TlsPeer::Proxy => (
+        TlsPeer::Proxy | TlsPeer::PacServer => (
             &[
                 "proxy-cacert",
                 "proxy-cert",
@@ -35,13 +35,17 @@ pub(super) fn tls(
         ),
     };
     let given = |index: usize| options.value_of(names[index]).map(str::to_string);
+    // The certificate and the name are for the proxies alone.
+    let is_known = peer != TlsPeer::PacServer;
     let tls_options = TlsOptions {
         peer,
         cacert: given(0),
-        cert: given(1),
-        key: given(2),
+        cert: given(1).filter(|_| is_known),
+        key: given(2).filter(|_| is_known),
         insecure: options.is_present(names[3]),
-        sni: options.one_with(names[4], server_name)?,
+        sni: options
+            .one_with(names[4], server_name)?
+            .filter(|_| is_known),
         ignore_unexpected_eof: peer == TlsPeer::Destination && options.is_present(IGNORE_EOF),
     };
     if !is_needed {

@@ -22,6 +22,7 @@ mod inherited_socket;
 mod log;
 mod netrc;
 mod pac_file;
+mod pac_url;
 mod parse_error;
 mod proxy;
 mod proxy_defaults;
@@ -49,7 +50,8 @@ pub use self::host::{Host, HostPort};
 pub use self::inherited_socket::InheritedFd;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
-pub use self::pac_file::PacFile;
+pub use self::pac_file::{PacFetch, PacFile, PacSource};
+pub use self::pac_url::PacUrl;
 #[cfg(any(feature = "cli", feature = "pac", feature = "tls"))]
 pub(crate) use self::parse_error::file_fault;
 use self::parse_error::wrong;
@@ -357,10 +359,10 @@ impl Config {
         let destinations = self.destinations().flat_map(|destination| &destination.tls);
         let proxies = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
         let mut keys = proxies.chain(destinations);
-        let pac = self.route.pac.as_ref().map(|pac| &pac.proxy_defaults);
+        let pac = self.route.pac.as_ref();
         all.any(Option::is_some)
             || keys.any(TlsSpec::has_key)
-            || pac.map_or(false, ProxyDefaults::has_credentials)
+            || pac.map_or(false, PacFile::has_credentials)
     }
 }
 

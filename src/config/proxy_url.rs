@@ -154,7 +154,7 @@ fn decode(text: &str) -> Result<String, String> {
 }
 
 /// Returns the text for messages, with `***` for parts that may be secret.
-fn redact(text: &str) -> String {
+pub(super) fn redact(text: &str) -> String {
     match text.rfind('@') {
         Some(at) => {
             let scheme = text.find("://").filter(|end| *end < at);

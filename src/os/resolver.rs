@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum number of concurrent lookups of each resolver; further ones wait. A lookup that hangs
 /// keeps its thread until getaddrinfo(3) gives up.
@@ -52,6 +53,30 @@ pub fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         }
     }
     attempt(name, port)
+}
+
+/// Returns the addresses of `name` as [`look_up`] does, on a new thread, because a lookup can't be
+/// interrupted. Blocks until `until` at the latest.
+///
+/// # Errors
+///
+/// Those of [`look_up`] and of a new thread; `TimedOut` at `until`, when the lookup continues.
+pub(crate) fn look_up_until(
+    name: String,
+    port: u16,
+    until: Instant,
+) -> io::Result<Vec<SocketAddr>> {
+    let (sender, answers) = mpsc::channel();
+    let look_up = move || {
+        // The receiver is gone if the time is over.
+        let _ = sender.send(look_up(&name, port));
+    };
+    thread::Builder::new()
+        .name("lookup".into())
+        .spawn(look_up)?;
+    let left = until.saturating_duration_since(Instant::now());
+    let answer = answers.recv_timeout(left);
+    answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 fn attempt(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {

@@ -11,6 +11,7 @@
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply. [`server_name`] finds the
 //!   destination's name in what a redirected client sends to it.
+//! - With a server: a [`Download`] is the reply to ptunnel's own GET.
 //!
 //! An incomplete message is `None`, not an error; a complete one comes with its length, after which
 //! other bytes can follow. httparse tokenizes heads; their limits and their meaning are decided
@@ -40,6 +41,7 @@ mod server_name;
 mod socks;
 mod start_tls;
 
+pub use self::http::download::{Download, DownloadError};
 pub use self::http::forward::{
     BrokenChunk, Forward, ForwardError, Reply, ReplyError, RequestBoundary,
 };

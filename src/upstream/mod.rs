@@ -29,5 +29,6 @@ pub use self::chain::ProxyChain;
 pub use self::failover::Failover;
 pub(crate) use self::health::ProxyHealth;
 pub use self::hop::Hop;
+pub(crate) use self::pac::FetchReport;
 pub use self::selector::ProxySelector;
 pub use self::tunnel::{Builder, Tunnel};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::health::PooledProxy;
-use super::pac::Pac;
+use super::pac::{FetchReport, Pac};
 use super::pac_pools::PacPools;
 use super::pool::ProxyPool;
 use super::ProxyHealth;
@@ -30,8 +30,39 @@ pub struct ProxySelector {
 }
 
 impl ProxySelector {
-    /// Makes a selector without recorded failures.
+    /// Makes a selector without recorded failures, and starts to fetch a PAC file by URL. If the first
+    /// fetch fails, tunnels do, with the reason.
     pub fn new(route: Route) -> Arc<ProxySelector> {
+        ProxySelector::after(route, None, false)
+    }
+
+    /// Makes the first selector of listeners: as [`new`](ProxySelector::new), but a failure of the
+    /// first fetch is logged before a client connects.
+    pub(crate) fn first(route: Route) -> Arc<ProxySelector> {
+        ProxySelector::after(route, None, true)
+    }
+
+    /// Makes the selector that replaces `former` in a reload. Waits until a PAC file by URL was
+    /// fetched; if it can't be, and the URL is the same, its script stays in force.
+    ///
+    /// # Errors
+    ///
+    /// A usage error if a new URL couldn't be fetched.
+    pub(crate) fn replacing(
+        route: Route,
+        former: &ProxySelector,
+    ) -> Result<Arc<ProxySelector>, Error> {
+        let former = former.pac.as_ref().map(|(pac, _)| pac);
+        let selector = ProxySelector::after(route, former, false);
+        if let Some((pac, _)) = &selector.pac {
+            pac.settle(former)?;
+        }
+        Ok(selector)
+    }
+
+    fn after(route: Route, former: Option<&Pac>, logs_first: bool) -> Arc<ProxySelector> {
+        let pac = route.pac.clone();
+        let pac = pac.map(|file| (Pac::new(file, former, logs_first), Mutex::default()));
         let pooled = |specs: &[ProxySpec]| -> Vec<Arc<PooledProxy>> {
             let specs = specs.iter().cloned();
             let pooled = specs.map(|spec| PooledProxy::new(spec, &route.schemes));
@@ -42,10 +73,7 @@ impl ProxySelector {
             via: pooled(&route.via),
             pool: Arc::new(ProxyPool::new(pooled(&route.proxies), direct_after)),
             direct: Arc::new(ProxyPool::new(Vec::new(), Some(0))),
-            pac: route
-                .pac
-                .clone()
-                .map(|file| (Pac::new(file), Mutex::default())),
+            pac,
             start: Instant::now(),
             route,
         })
@@ -91,6 +119,19 @@ impl ProxySelector {
             }
         }
         health
+    }
+
+    /// Ends the thread that fetches a PAC file by URL: new tunnels have another selector.
+    pub(crate) fn retire(&self) {
+        if let Some((pac, _)) = &self.pac {
+            pac.stop();
+        }
+    }
+
+    /// Returns the name of the PAC file, and its fetches if it is by URL.
+    pub(crate) fn pac_report(&self) -> Option<(String, Option<FetchReport>)> {
+        let (pac, _) = self.pac.as_ref()?;
+        Some((pac.name().into(), pac.report()))
     }
 
     /// Returns the pool that leads to `destination`, without a proxy if NO_PROXY matches; `None` if

@@ -5,7 +5,7 @@ use std::fs;
 use crate::examples::{blocks, examples};
 use crate::sandbox;
 use crate::support::program::binary;
-use crate::support::{parts, TempDir};
+use crate::support::{parts, Peer, TempDir};
 
 /// Checks a command line instead of running it.
 const PTUNNEL: &str = "ptunnel() {
@@ -48,6 +48,10 @@ fn each_command_is_valid() {
     home.file_with_mode(".netrc", 0o600, netrc);
     let pac = "function FindProxyForURL(url, host) { return 'DIRECT'; }\n";
     home.file("corp.pac", pac);
+    // --check-config fetches the file of a URL.
+    let server = Peer::replying(format!("HTTP/1.1 200 OK\r\n\r\n{}", pac));
+    let url = format!("http://{}/wpad.dat", server.address());
+    let text = text.replace("http://wpad.corp.example/wpad.dat", &url);
     let config = blocks(&text, "toml").find(|block| block.starts_with("# ptunnel.toml\n"));
     home.file("ptunnel.toml", at_home(config.expect("a config file")));
 

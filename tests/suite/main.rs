@@ -9,6 +9,9 @@
 //! `half_close`, `pac`, `real`, `redirect`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`,
 //! `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere else the peers
 //! are scripted and in this process.
+//! `forward`, `half_close`, `pac`, `pac_url`, `real`, `sandbox`, `serve`, `socket_activation`,
+//! `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and
+//! clients; everywhere else the peers are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -47,6 +50,7 @@ mod messages;
 mod mixture;
 mod names;
 mod pac;
+mod pac_url;
 mod password_command;
 mod readme;
 mod real;

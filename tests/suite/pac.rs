@@ -19,7 +19,7 @@ use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Fin
 use crate::support::{Ptunnel, Running, TempDir};
 
 /// Returns a file with a function of this body; `url` and `host` are the destination's.
-fn saying(body: &str) -> String {
+pub fn saying(body: &str) -> String {
     format!("function FindProxyForURL(url, host) {{\n{}\n}}\n", body)
 }
 
@@ -32,11 +32,11 @@ fn with(body: &str) -> (Ptunnel, TempDir) {
 
 /// Returns the name in the greeting of a new client of a tunnel.
 #[track_caller]
-fn greeting(program: &Running, tunnel: usize) -> String {
+pub fn greeting(program: &Running, tunnel: usize) -> String {
     String::from_utf8(program.connect_to(tunnel).receive(3)).unwrap()
 }
 
-fn count_of(program: &Running, word: &str) -> usize {
+pub fn count_of(program: &Running, word: &str) -> usize {
     program.stderr().matches(word).count()
 }
 
@@ -646,8 +646,6 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
         &folder.at("none.pac"),
         &["No such file", "; check the path"],
     );
-    let url = "http://wpad.example/wpad.dat";
-    refused_at_start(url, &["download it with", "curl -o", url]);
     let file = folder.file("corp.pac", " ".repeat(1 << 20) + "\n");
     refused_at_start(&file, &["more than 1048576 bytes"]);
 }

@@ -64,7 +64,7 @@ pub fn eventually_is(program: &Running, name: &str, labels: &[&str], value: f64)
 }
 
 /// Returns the value of a Python expression in which `s` is the parsed /status.json.
-fn evaluated(program: &Running, expression: &str) -> String {
+pub fn evaluated(program: &Running, expression: &str) -> String {
     let script = "import json, sys; s = json.load(sys.stdin); print(eval(sys.argv[1]))";
     let found = fed(
         "python3",

@@ -507,6 +507,13 @@ impl Nginx {
         Nginx { plain, tls, folder }
     }
 
+    /// Writes a file into the folder that it serves.
+    pub fn serve(&self, name: &str, content: impl AsRef<[u8]>) {
+        // In one step: it reads a file at any time.
+        let written = self.folder.file("new", content);
+        fs::rename(written, self.folder.at(name)).expect("a file");
+    }
+
     /// Returns the content of the file `/big`.
     pub fn big() -> Pattern {
         Pattern::new(4242)

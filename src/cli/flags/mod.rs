@@ -104,6 +104,8 @@ pub(super) enum PasswordPart {
     Login,
     /// The password in `[SCHEME://][USER[:PASSWORD]@]HOST`.
     Url,
+    /// The password in `SCHEME://[USER[:PASSWORD]@]HOST/PATH`; the path of a file has none.
+    PathOrUrl,
 }
 
 /// Defines methods that return the flag with other fields.

@@ -3,7 +3,7 @@
 use super::authentication::PASSWORD_SOURCES;
 use super::{Flag, PasswordPart};
 use crate::cli::env;
-use crate::config::FailoverOn;
+use crate::config::{FailoverOn, PacFetch};
 
 pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
@@ -36,11 +36,17 @@ pub(super) const PROXIES: &[Flag] = &[
         "PAC file that chooses the proxy per destination",
     )
     .conflicts(&["proxy"])
+    .password(PasswordPart::PathOrUrl, "--config")
     .described(
-        "FILE is JavaScript with the function `FindProxyForURL`, such as `proxy.pac` or \
-         `wpad.dat`. Download it first: ptunnel reads local files only, of up to 1 MiB. ptunnel \
-         evaluates it for each client. The file replaces the proxy of the environment. With \
-         `--config`, SIGHUP reads it again.\n\n\
+        "FILE is a path, or a URL `http[s]://[USER[:PASSWORD]@]HOST[:PORT]/PATH` with USER and \
+         PASSWORD percent-encoded. The file is JavaScript with the function `FindProxyForURL`, such \
+         as `proxy.pac` or `wpad.dat`, of up to 1 MiB. ptunnel evaluates it for each client. The \
+         file replaces the proxy of the environment. With `--config`, SIGHUP reads it again.\n\n\
+         ptunnel fetches a URL at the start, and again after each `--pac-interval`, never through a \
+         proxy. It follows no redirect, gives up after 10 seconds, and verifies an `https://` server \
+         as it does proxies (`--proxy-cacert`, `--proxy-insecure`). While a fetch fails, the script \
+         of the last good one stays in force. Until the first good one, clients get no \
+         tunnel.\n\n\
          ptunnel sends `--user` and its password to every HTTP proxy that the file names. To \
          choose the credentials per proxy, use `--proxy-netrc` instead. SOCKS proxies get their \
          credentials only from there.\n\n\
@@ -48,6 +54,24 @@ pub(super) const PROXIES: &[Flag] = &[
          than 5 seconds fails.",
     )
     .example("ptunnel --pac corp.pac 8993:imap.example.org:993"),
+    Flag::option(
+        "pac-interval",
+        "SECONDS",
+        "Time between two fetches of a PAC file by URL",
+    )
+    .requires("pac")
+    .replaced_by(&["proxy"])
+    .default_time(Some(PacFetch::INTERVAL))
+    .described(
+        "Fractions are allowed. With 0, ptunnel fetches the file only at the start and, with \
+         `--config`, at SIGHUP. After a failed fetch it tries again earlier: after 1 second, then \
+         after twice as long each time, up to a minute. A new script applies to new clients; open \
+         tunnels keep their path.",
+    )
+    .example(
+        "ptunnel --pac http://wpad.example/proxy.pac --pac-interval 300 \
+         8993:imap.example.org:993",
+    ),
     Flag::option(
         "via",
         "PROXY",

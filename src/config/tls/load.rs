@@ -81,7 +81,7 @@ impl TlsSpec {
     /// Returns the advice for a peer without TLS.
     pub(crate) fn otherwise(&self) -> String {
         match self.0.peer {
-            TlsPeer::Proxy => "use http://".to_string(),
+            TlsPeer::Proxy | TlsPeer::PacServer => "use http://".to_string(),
             TlsPeer::Destination => format!("remove {}", self.1.scheme()),
         }
     }

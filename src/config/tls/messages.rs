@@ -34,6 +34,13 @@ impl TlsPeer {
                 key: "--key",
                 insecure: "--insecure",
             },
+            TlsPeer::PacServer => &TlsMessages {
+                name: "the server",
+                cacert: "--proxy-cacert",
+                cert: "--proxy-cert",
+                key: "--proxy-key",
+                insecure: "--proxy-insecure",
+            },
         }
     }
 }

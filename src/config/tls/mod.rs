@@ -28,6 +28,8 @@ pub enum TlsPeer {
     Proxy,
     /// Destinations with `tls://`.
     Destination,
+    /// The server of a PAC file. It has the options of proxies, and gets no client certificate.
+    PacServer,
 }
 
 /// A file that the TLS options name.

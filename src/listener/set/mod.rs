@@ -47,6 +47,8 @@ pub struct ListenerSet {
     /// The status server's list of the listeners, if there is a status server.
     registry: Option<Arc<Registry>>,
     listeners: Vec<OpenListener>,
+    /// The selector of the clients that connect now; `None` before the first configuration.
+    selector: Option<Arc<ProxySelector>>,
 }
 
 /// One listener, on all threads.
@@ -101,6 +103,7 @@ impl ListenerSet {
             turned_away,
             registry,
             listeners: Vec::new(),
+            selector: None,
         };
         let (plan, threads) = set.prepare(config)?;
         let mut summary = set.commit(plan, config, None);
@@ -121,8 +124,9 @@ impl ListenerSet {
     ///
     /// # Errors
     ///
-    /// A usage error when listeners conflict or are an open proxy, [`Error::listen`] for the first
-    /// that can't be bound, or the error of `register`; nothing has changed then.
+    /// A usage error when listeners conflict or are an open proxy, or when a PAC file with a new URL
+    /// can't be fetched; [`Error::listen`] for the first that can't be bound, or the error of
+    /// `register`. Nothing has changed then.
     pub fn follow<L: Listen, R>(
         &mut self,
         config: &Config,
@@ -142,7 +146,11 @@ impl ListenerSet {
     /// Does everything that can fail, without a change of the open listeners.
     fn prepare<L: Listen>(&self, config: &Config) -> Result<(Plan, BoundListeners<L>), Error> {
         // Shared, so that all clients use what one of them learned about a dead proxy.
-        let selector = ProxySelector::new(config.route.clone());
+        let route = config.route.clone();
+        let selector = match &self.selector {
+            None => ProxySelector::first(route),
+            Some(former) => ProxySelector::replacing(route, former)?,
+        };
         let keepalive = config.timeouts.tcp_keepalive;
         let mut listeners = Vec::new();
         let mut threads: BoundListeners<L> = (0..self.threads).map(|_| Vec::new()).collect();
@@ -244,6 +252,9 @@ impl ListenerSet {
         }
         let former: Vec<OpenListener> = former.into_iter().flatten().collect();
         former.iter().for_each(|listener| listener.handle.close());
+        if let Some(former) = self.selector.replace(plan.selector) {
+            former.retire();
+        }
         if let (Some(registry), Some(snapshot)) = (registry, snapshot) {
             registry.publish(snapshot);
         }

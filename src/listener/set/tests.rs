@@ -68,6 +68,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         turned_away: TurnedAway::default(),
         registry: None,
         listeners: Vec::new(),
+        selector: None,
     };
     // As `ListenerSet::open`, without the printed lines and the status server.
     let config = config(tunnels);

@@ -13,7 +13,7 @@ use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
 use crate::text::json::{array, Object, Quoted};
 use crate::text::seconds::Decimal;
-use crate::upstream::ProxyHealth;
+use crate::upstream::{FetchReport, ProxyHealth};
 
 /// Maximum number of tunnels in the list.
 const MAX_TUNNELS: usize = 100;
@@ -50,6 +50,7 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     object.member("more_tunnels", more_tunnels);
     object.member("limits", array(limits.iter().map(limit)));
     object.member("proxies", array(snapshot.proxies().iter().map(proxy)));
+    object.member("pac", Maybe(snapshot.pac().map(pac)));
     object.member("history", timeline(&steps));
     let mut text = object.end();
     text.push('\n');
@@ -174,6 +175,26 @@ fn proxy((name, health): &(String, ProxyHealth)) -> String {
     object.member("state", Quoted(state));
     object.member("answers", health.answers);
     object.member("failures", health.failures);
+    object.end()
+}
+
+/// Returns the PAC file as JSON. Only of a file by URL, the other members aren't null.
+fn pac((source, report): (String, Option<FetchReport>)) -> String {
+    let report = report.as_ref();
+    let last = report.and_then(|report| report.last).map(seconds);
+    let error = report.and_then(|report| report.error.as_ref());
+    let error = error.map(|(when, text)| {
+        let mut object = Object::default();
+        object.member("time", seconds(*when));
+        object.member("text", Quoted(text));
+        object.end()
+    });
+    let mut object = Object::default();
+    object.member("source", Quoted(&source));
+    object.member("fetched", Maybe(last));
+    object.member("fetches", Maybe(report.map(|report| report.fetches)));
+    object.member("failures", Maybe(report.map(|report| report.failures)));
+    object.member("error", Maybe(error));
     object.end()
 }
 

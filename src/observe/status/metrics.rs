@@ -11,7 +11,7 @@ use crate::observe::session::ENDS;
 use crate::observe::stats::Totals;
 use crate::os::resources::{self, Usage};
 use crate::text::seconds::Decimal;
-use crate::upstream::ProxyHealth;
+use crate::upstream::{FetchReport, ProxyHealth};
 
 /// Returns all metrics.
 pub(super) fn page(registry: &Registry) -> String {
@@ -154,6 +154,8 @@ pub(super) fn page(registry: &Registry) -> String {
         snapshot.totals().clients,
         registry.max_clients,
     ));
+    let fetches = snapshot.pac().and_then(|(_, report)| report);
+    text.pac(&fetches.unwrap_or_default());
     text.process(registry);
     text.0
 }
@@ -201,6 +203,21 @@ impl MetricsText {
             "The use of each resource that has a limit; memory in bytes.",
             &|usage| usage.used,
         );
+    }
+
+    fn pac(&mut self, fetches: &FetchReport) {
+        let last = fetches.last.unwrap_or(UNIX_EPOCH);
+        let last = last.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = "ptunnel_pac_fetches_total";
+        self.head(name, "counter", "Fetches of the PAC file by URL.");
+        self.line(format_args!("{} {}", name, fetches.fetches));
+        let name = "ptunnel_pac_fetch_failures_total";
+        self.head(name, "counter", "Fetches of the PAC file that failed.");
+        self.line(format_args!("{} {}", name, fetches.failures));
+        let name = "ptunnel_pac_fetched_timestamp_seconds";
+        let help = "Unix time of the last good fetch of the PAC file, 0 without one.";
+        self.head(name, "gauge", help);
+        self.line(format_args!("{} {}", name, Decimal(last)));
     }
 
     /// Adds the metrics of the process under the names of Prometheus's client libraries.

@@ -310,6 +310,13 @@ const showTables = (status) => {
     count(one.answers),
     count(one.failures),
   ]), 'No proxy used yet');
+  const { pac } = status;
+  $('pac').className = pac && pac.error ? 'note bad' : 'note';
+  $('pac').textContent = pac ? [
+    `PAC file ${pac.source}`,
+    pac.fetched === null ? '' : `fetched ${span(Math.max(0, status.time - pac.fetched))} ago`,
+    pac.error ? `the last fetch failed: ${pac.error.text}` : '',
+  ].filter(Boolean).join('; ') : '';
   const open = status.listeners.find((one) => one.open);
   const invitation = open ? ` Connect to ${open.listen} to see it here.` : '';
   fill('tunnels', status.tunnels.map((one) => [

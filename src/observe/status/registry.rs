@@ -15,7 +15,7 @@ use crate::config::{Config, Timeouts};
 use crate::observe::stats::{LastOutcome, LiveTunnel, Stats, Totals};
 use crate::observe::turned_away::TurnedAway;
 use crate::os::mutex::lock;
-use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
+use crate::upstream::{FetchReport, ProxyHealth, ProxySelector, Tunnel};
 
 /// The state that the status server shows. It outlives reloads.
 #[derive(Debug)]
@@ -201,6 +201,11 @@ impl Snapshot {
                 (name, health)
             })
             .collect()
+    }
+
+    /// Returns the name of the PAC file, and its fetches if it is by URL.
+    pub(super) fn pac(&self) -> Option<(String, Option<FetchReport>)> {
+        self.selector.as_ref()?.pac_report()
     }
 
     /// Whether the proxies are a list, in which each proxy has a position.

@@ -61,6 +61,24 @@ impl Body {
         Ok(piece.len() - left.len())
     }
 
+    /// Takes the bytes of the body, and appends its content, which is without the lines of chunks.
+    pub(in crate::proto) fn take_content(
+        &mut self,
+        piece: &[u8],
+        content: &mut Vec<u8>,
+    ) -> Result<(), BodyError> {
+        let mut left = piece;
+        while !left.is_empty() && !self.has_ended() {
+            let is_content = matches!(self.state, State::Length(_) | State::Data(_));
+            let rest = self.step(left)?;
+            if is_content {
+                content.extend_from_slice(&left[..left.len() - rest.len()]);
+            }
+            left = rest;
+        }
+        Ok(())
+    }
+
     pub(in crate::proto) fn has_ended(&self) -> bool {
         self.state == State::End
     }

@@ -1,11 +1,12 @@
-//! HTTP/1.1 (RFC 9112): the heads of requests and responses, where their bodies end, and forwarded
-//! requests with their replies.
+//! HTTP/1.1 (RFC 9112): the heads of requests and responses, where their bodies end, forwarded
+//! requests with their replies, and a GET of ptunnel's own.
 //!
 //! Must not hold anything that reads, writes or waits, nor authentication, which is in `auth`.
 //! `negotiation` and `refusal` use its files; `inbound`, `engine` and `observe::status` use the
 //! items that `proto` exports.
 
 pub(super) mod body;
+pub(super) mod download;
 pub(super) mod forward;
 pub(super) mod framing;
 pub(super) mod head;

@@ -1,4 +1,4 @@
-//! A build without the feature `pac`: no PAC file can be read.
+//! A build without the feature `pac`: there is no PAC file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,28 @@ const WHY: &str = "ptunnel was built without PAC files; rebuild it with the carg
 pub(super) struct Script;
 
 impl Script {
+    pub(super) fn available() -> Result<(), Error> {
+        Err(Error::usage(WHY))
+    }
+
     pub(super) fn read(_path: &str) -> Result<(String, String), Error> {
         Err(Error::usage(WHY))
     }
 
+    pub(super) fn decode(_bytes: &[u8]) -> Result<String, String> {
+        Err(WHY.into())
+    }
+
+    pub(super) fn checked(_name: &str, _text: String) -> Result<Script, String> {
+        Err(WHY.into())
+    }
+
     pub(super) fn new(_name: String, _text: Arc<str>) -> Script {
         Script
+    }
+
+    pub(super) fn text(&self) -> &str {
+        ""
     }
 
     pub(super) fn ask(&self, _: &HostPort, _: Duration) -> Result<String, String> {

@@ -1,8 +1,9 @@
 //! Proxy auto-configuration (PAC) files: JavaScript that chooses the proxies for each destination.
 //!
-//! Holds the code that reads such a file ([`read`]), calls its FindProxyForURL (`Pac::ask`) and parses
-//! the result (`Verdict`). Must not hold proxies or their health: [`upstream`](crate::upstream) turns a
-//! verdict into candidates, and is the only user, besides `cli` for [`read`] and [`enable`].
+//! Holds the code that reads such a file ([`read`]) or fetches it (`remote`, `fetch`), calls its
+//! FindProxyForURL (`Pac::ask`) and parses the result (`Verdict`). Must not hold proxies or their
+//! health: [`upstream`](crate::upstream) turns a verdict into candidates, and is the only user,
+//! besides `cli` for [`read`], [`at`], [`check`] and [`enable`].
 //!
 //! A call blocks, since the file can look up names: engines make it where they resolve names.
 //!
@@ -14,6 +15,7 @@
 mod answer;
 #[cfg(not(feature = "pac"))]
 mod disabled;
+mod fetch;
 #[cfg(feature = "pac")]
 mod host_functions;
 #[cfg(feature = "pac")]
@@ -22,6 +24,7 @@ mod interpreter;
 mod ipc;
 #[cfg(feature = "pac")]
 mod process;
+mod remote;
 #[cfg(feature = "pac")]
 mod sandboxed_process;
 #[cfg(feature = "pac")]
@@ -32,16 +35,21 @@ use std::time::Duration;
 pub(super) use self::answer::Verdict;
 #[cfg(not(feature = "pac"))]
 use self::disabled::Script;
+pub(crate) use self::remote::FetchReport;
+use self::remote::Remote;
 #[cfg(feature = "pac")]
 use self::script::Script;
 
-use crate::config::{HostPort, PacFile, ProxyDefaults};
+use crate::config::{HostPort, PacFetch, PacFile, PacSource, ProxyDefaults};
 use crate::error::Error;
 use crate::text::escape::shown;
 use crate::text::seconds::Seconds;
 
 /// Maximum time of a call; the connect timeout can be shorter.
 pub const LONGEST: Duration = Duration::from_secs(5);
+
+/// Maximum size of a file, in bytes: 1 MiB, as in browsers.
+const MAX_SIZE: usize = 1024 * 1024;
 
 /// Makes PAC files usable in this program; without it [`read`] fails. Call it first in `main`.
 ///
@@ -58,33 +66,128 @@ pub fn enable() {
 ///
 /// # Errors
 ///
-/// A usage error that names the file: it is a URL, can't be read, has more than 1 MiB, or holds a
-/// NUL; the script throws (with the line) or runs too long; the child process can't be started; or
-/// ptunnel was built without the feature `pac`.
+/// A usage error that names the file: it can't be read, has more than 1 MiB, or holds a NUL; the
+/// script throws (with the line) or runs too long; the child process can't be started; or ptunnel was
+/// built without the feature `pac`.
 pub fn read(path: &str, proxy_defaults: ProxyDefaults) -> Result<PacFile, Error> {
     let (name, text) = Script::read(path)?;
     Ok(PacFile {
         name,
-        text: text.into(),
+        source: PacSource::Text(text.into()),
         proxy_defaults,
     })
 }
 
-/// A PAC file with the processes that run it.
+/// Returns a PAC file by URL. A [`ProxySelector`](crate::upstream::ProxySelector) starts to fetch it.
+///
+/// # Errors
+///
+/// A usage error if ptunnel was built without the feature `pac`.
+pub fn at(from: PacFetch, proxy_defaults: ProxyDefaults) -> Result<PacFile, Error> {
+    Script::available()?;
+    Ok(PacFile {
+        name: from.url.to_string(),
+        source: PacSource::Server(from),
+        proxy_defaults,
+    })
+}
+
+/// Fetches a PAC file that is by URL, and runs it as [`read`] does. Blocks for at most 15 seconds.
+///
+/// # Errors
+///
+/// A usage error that names the file.
+pub fn check(file: &PacFile) -> Result<(), Error> {
+    let from = match &file.source {
+        PacSource::Text(_) => return Ok(()),
+        PacSource::Server(from) => from,
+    };
+    let script = fetched(from).and_then(|text| Script::checked(&file.name, text));
+    script.map(drop).map_err(|why| unloaded(&file.name, &why))
+}
+
+/// Returns the text of a file by URL.
+fn fetched(from: &PacFetch) -> Result<String, String> {
+    let content = fetch::fetch(from, fetch::LIMIT);
+    let text = content.and_then(|content| Script::decode(&content));
+    text.map_err(|why| format!("{}; check the URL", why))
+}
+
+fn unloaded(name: &str, why: &str) -> Error {
+    Error::usage(format!("--pac '{}': cannot load it: {}", name, why))
+}
+
+/// A PAC file with the processes that run it, and the thread that fetches it.
 #[derive(Debug)]
 pub(super) struct Pac {
-    script: Script,
+    script: Source,
     file: PacFile,
 }
 
+#[derive(Debug)]
+enum Source {
+    Local(Script),
+    Remote(Remote),
+}
+
 impl Pac {
-    /// Starts no process: the first call does.
-    pub(super) fn new(file: PacFile) -> Pac {
-        let script = Script::new(file.name.clone(), file.text.clone());
+    /// Starts no process: the first call does. Starts the thread that fetches a file by URL; if
+    /// `former` has the same URL, its script stays in force until then, and a failure of the first
+    /// fetch is logged, as with `logs_first`.
+    pub(super) fn new(file: PacFile, former: Option<&Pac>, logs_first: bool) -> Pac {
+        let script = match &file.source {
+            PacSource::Text(text) => Source::Local(Script::new(file.name.clone(), text.clone())),
+            PacSource::Server(from) => {
+                let former = former.and_then(|former| former.at(from));
+                let logs_first = logs_first || former.is_some();
+                Source::Remote(Remote::start(&file.name, from, former, logs_first))
+            }
+        };
         Pac { script, file }
     }
 
-    /// Returns the file's path, escaped for messages.
+    /// Returns the file if it is by the same URL.
+    fn at(&self, from: &PacFetch) -> Option<&Remote> {
+        match (&self.file.source, &self.script) {
+            (PacSource::Server(own), Source::Remote(remote)) if own.url == from.url => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Waits until a file that replaces `former` was fetched.
+    ///
+    /// # Errors
+    ///
+    /// A usage error if it couldn't be fetched, unless `former` has the same URL.
+    pub(super) fn settle(&self, former: Option<&Pac>) -> Result<(), Error> {
+        let (from, remote) = match (&self.file.source, &self.script) {
+            (PacSource::Server(from), Source::Remote(remote)) => (from, remote),
+            _ => return Ok(()),
+        };
+        match remote.settle(fetch::LIMIT + LONGEST) {
+            Err(why) if former.and_then(|former| former.at(from)).is_none() => {
+                Err(unloaded(self.name(), &why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the thread that fetches the file.
+    pub(super) fn stop(&self) {
+        if let Source::Remote(remote) = &self.script {
+            remote.stop();
+        }
+    }
+
+    /// Returns the fetches so far, if the file is by URL.
+    pub(super) fn report(&self) -> Option<FetchReport> {
+        match &self.script {
+            Source::Local(_) => None,
+            Source::Remote(remote) => Some(remote.report()),
+        }
+    }
+
+    /// Returns the file's path or URL, escaped for messages.
     pub(super) fn name(&self) -> &str {
         &self.file.name
     }
@@ -95,7 +198,10 @@ impl Pac {
     ///
     /// The script threw, or the limit is over; the error names file and destination.
     pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, Error> {
-        let answer = self.script.ask(destination, limit);
+        let answer = match &self.script {
+            Source::Local(script) => script.ask(destination, limit),
+            Source::Remote(remote) => remote.ask(destination, limit),
+        };
         answer.map_err(|why| self.undecided(destination, why))
     }
 

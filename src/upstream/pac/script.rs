@@ -1,7 +1,9 @@
 //! The text of a PAC file, and the processes that run it.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::str;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,15 +11,12 @@ use std::time::{Duration, Instant};
 use super::interpreter::Thrown;
 use super::ipc::MessageKind;
 use super::process::{CallFault, Process};
-use super::{late, shown, LONGEST};
+use super::{late, shown, LONGEST, MAX_SIZE};
 use crate::config::{file_fault, Host, HostPort};
 use crate::error::Error;
 use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
 use crate::text::escape::Escaped;
-
-/// Maximum size of a file, in bytes: 1 MiB, as in browsers.
-const MAX_SIZE: u64 = 1024 * 1024;
 
 /// Maximum number of concurrent calls. A call counts until its last name lookup ends, which can be
 /// after its limit: without a bound the number of threads would grow.
@@ -37,34 +36,59 @@ pub(super) struct Script {
 }
 
 impl Script {
+    /// Returns an error in a build without PAC files.
+    pub(super) fn available() -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Reads a file and runs it once. Returns its name, escaped, and its text.
     pub(super) fn read(path: &str) -> Result<(String, String), Error> {
         let name = Escaped(path.as_bytes()).to_string();
         let fail = |why: String| Error::usage(format!("--pac '{}': {}", name, why));
-        if path.contains("://") {
-            return Err(fail(format!(
-                "a URL instead of a file; download it with curl -o proxy.pac {}, and again when it \
-                 changes; SIGHUP reloads the pac of a configuration file",
-                name
-            )));
+        let text = read_bytes(path).map_err(|e| fail(file_fault(&e)))?;
+        let text = Script::decode(&text);
+        let text = text.map_err(|why| fail(format!("{}; check the path", why)))?;
+        Script::checked(&name, text.clone()).map_err(fail)?;
+        Ok((name, text))
+    }
+
+    /// Decodes UTF-8, or else ISO 8859-1: only the ASCII in it matters.
+    pub(super) fn decode(bytes: &[u8]) -> Result<String, String> {
+        if bytes.len() > MAX_SIZE {
+            return Err(format!("the file has more than {} bytes", MAX_SIZE));
         }
-        let text = read_text(path).map_err(fail)?;
-        let script = Script::new(name.clone(), text.as_str().into());
+        let text: Cow<'_, str> = match str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+        };
+        if text.contains('\0') {
+            return Err("the file contains a NUL character, so it isn't JavaScript".into());
+        }
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).into())
+    }
+
+    /// Makes a script after one run of the text, for which it blocks at most [`LONGEST`].
+    pub(super) fn checked(name: &str, text: String) -> Result<Script, String> {
+        let script = Script::new(name.into(), text.into());
         // The process isn't kept: values that the script computed while it loaded, such as this
         // machine's address, can change until the first call.
         let answer = script.load(Instant::now() + LONGEST);
         answer.map_err(|fault| {
             let is_the_scripts = matches!(fault, CallFault::Thrown(_) | CallFault::Late);
             let why = script.explain(fault, LONGEST);
-            fail(match is_the_scripts {
+            match is_the_scripts {
                 true => format!(
                     "{}; check that it is a PAC file, or have its author fix it",
                     why
                 ),
                 false => why,
-            })
+            }
         })?;
-        Ok((name, text))
+        Ok(script)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(super) fn new(name: String, text: Arc<str>) -> Script {
@@ -148,29 +172,12 @@ impl Script {
     }
 }
 
-/// Decodes UTF-8, or else ISO 8859-1: only the ASCII in it matters.
-fn read_text(path: &str) -> Result<String, String> {
+/// Returns the content of a file, cut behind the byte that makes it too long.
+fn read_bytes(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
-        .map_err(|e| file_fault(&e))?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(format!(
-            "the file has more than {} bytes; check the path",
-            MAX_SIZE
-        ));
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(e) => e.as_bytes().iter().map(|byte| char::from(*byte)).collect(),
-    };
-    if text.contains('\0') {
-        return Err(
-            "the file contains a NUL character, so it isn't JavaScript; check the path".into(),
-        );
-    }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok(text.into())
+    let file = File::open(path)?;
+    file.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Returns the URL that browsers pass for an HTTPS request: without a path, and without port 443.

@@ -152,7 +152,7 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
         }
         match self.peer {
             TlsPeer::Proxy => self.stream.get_mut().shutdown(),
-            TlsPeer::Destination => Ok(Async::Ready(())),
+            TlsPeer::Destination | TlsPeer::PacServer => Ok(Async::Ready(())),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::super::framing::words;
 const FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
 
 /// A field line (RFC 9112 §5), without its line end.
-pub(super) struct Field<'a> {
+pub(in crate::proto::http) struct Field<'a> {
     pub(super) line: &'a [u8],
     name: &'a [u8],
     pub(super) value: &'a [u8],
@@ -49,14 +49,17 @@ impl<'a> Field<'a> {
 }
 
 /// Splits a head into its first line and its fields. Lines end in CRLF or LF.
-pub(super) fn split(head: &[u8]) -> (&[u8], Vec<Field<'_>>) {
+pub(in crate::proto::http) fn split(head: &[u8]) -> (&[u8], Vec<Field<'_>>) {
     let mut lines = head.split(|byte| *byte == b'\n').map(without_cr);
     let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
     (first, lines.filter_map(Field::read).collect())
 }
 
 /// Returns the values of all fields of this name.
-pub(super) fn values<'a>(fields: &'a [Field], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+pub(in crate::proto::http) fn values<'a>(
+    fields: &'a [Field],
+    name: &'a str,
+) -> impl Iterator<Item = &'a [u8]> {
     let named = fields.iter().filter(move |field| field.is(name));
     named.map(|field| field.value)
 }

@@ -12,7 +12,7 @@
 //! rewrites requests with it, and `engine::forward` and its twin in r5 the replies.
 
 mod error;
-mod field;
+pub(super) mod field;
 mod reply;
 mod request_boundary;
 mod url;

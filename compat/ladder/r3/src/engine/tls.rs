@@ -80,7 +80,10 @@ async fn start_tls<S: Transport>(
                 let count;
                 (stream, piece, count) = AsStd::new(read(stream, vec![0; 512])).await?;
                 if count == 0 {
-                    return Err(io::Error::new(ErrorKind::UnexpectedEof, StartTlsFault::Ended));
+                    return Err(io::Error::new(
+                        ErrorKind::UnexpectedEof,
+                        StartTlsFault::Ended,
+                    ));
                 }
                 piece.truncate(count);
             }

@@ -82,9 +82,7 @@ async fn hand_over(engine: &Engine, tunnel: &Tunnel) -> Result<(), Error> {
     };
     session.keeps(destination, &path, why);
     let near = handover::pass_pair();
-    let client = near
-        .and_then(Socket::from_unix)
-        .map_err(failed)?;
+    let client = near.and_then(Socket::from_unix).map_err(failed)?;
     let stream = Rewind::new(stream, early);
     let opened = Opened { stream, path };
     let carried = engine.carry_opened(client, opened, session, destination.clone());

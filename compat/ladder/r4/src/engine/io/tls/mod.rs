@@ -214,7 +214,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Below<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.peer {
             TlsPeer::Proxy => Pin::new(&mut self.stream).poll_shutdown(cx),
-            TlsPeer::Destination => Poll::Ready(Ok(())),
+            TlsPeer::Destination | TlsPeer::PacServer => Poll::Ready(Ok(())),
         }
     }
 }
