@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
+use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec, Users};
 use crate::inbound::DynamicConfig;
 use crate::listener::addr::ListenAddr;
 use crate::text::escape::Escaped;
@@ -21,9 +21,13 @@ impl fmt::Display for Summary<'_> {
         for spec in &config.dynamic {
             self.write_listener(spec, f)?;
             let user = config.dynamic_user.as_ref();
-            write!(f, " for {}", DynamicConfig::protocols_for(user))?;
-            if let Some(user) = user {
-                write!(f, " by {}", user.user())?;
+            let is_login_required = user.is_some() || config.users.is_some();
+            let protocols = DynamicConfig::protocols_for(is_login_required);
+            write!(f, " for {}", protocols)?;
+            match (user, &config.users) {
+                (Some(user), _) => write!(f, " by {}", user.user())?,
+                (None, Some(users)) => write!(f, " by {}", Count(users))?,
+                (None, None) => {}
             }
             self.write_route(config.route.no_proxy.covers_everything(), f)?;
         }
@@ -37,7 +41,7 @@ impl fmt::Display for Summary<'_> {
             self.write_route(config.route.is_direct(&destination.address), f)?;
         }
         if let Some(serve) = &config.serve {
-            write_proxy(serve, f)?;
+            write_proxy(serve, config.users.as_ref(), f)?;
         }
         let mut blocks = config.allow_from.iter();
         if let Some(first) = blocks.next() {
@@ -109,10 +113,29 @@ fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt
     }
 }
 
-fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Displays as the number of users.
+struct Count<'a>(&'a Users);
+
+impl fmt::Display for Count<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.iter().count() {
+            1 => f.write_str("1 user"),
+            count => write!(f, "{} users", count),
+        }
+    }
+}
+
+fn write_proxy(
+    serve: &ServeSpec,
+    users: Option<&Users>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     write!(f, "would serve a proxy on {}:{}", serve.bind, serve.port)?;
     if let Some(credentials) = &serve.credentials {
         write!(f, " for {}", credentials.user())?;
+    }
+    if let Some(users) = users {
+        write!(f, " for {}", Count(users))?;
     }
     let is_list = !serve.allow.iter().any(Pattern::covers_everything);
     match serve.allow.len() {

@@ -7,7 +7,7 @@ use super::flags::{DYNAMIC_PASSWORD, SERVE_PASSWORD};
 use super::options::{Options, Value};
 use super::password::{client_credentials, MissingPassword};
 use super::route::{route, Reach};
-use super::{timeouts::timeouts, tls};
+use super::{timeouts::timeouts, tls, users};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl};
 use crate::config::{
     ListenSpec, LogFormat, LogTarget, ParseError, Pattern, PortSpec, Route, ServeSpec, StatusSpec,
@@ -15,7 +15,7 @@ use crate::config::{
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
 use crate::listener::addr::ListenAddr;
-use crate::listener::validate::check_each;
+use crate::listener::validate::{check_each, clear_passwords};
 use crate::text::escape::Escaped;
 
 /// The options with a command that prints a password.
@@ -44,6 +44,8 @@ pub(super) fn configure(
     let dynamic = options.all("dynamic")?;
     let redirect = options.all("redirect")?;
     let serve = serve(options, &listen, env, missing)?;
+    let is_needed = !dynamic.is_empty() || serve.is_some();
+    let users = users::users(options, is_needed, warnings)?;
     let demo = options.is_present("demo");
     let test = options.is_present("test");
     if !demo {
@@ -100,6 +102,7 @@ pub(super) fn configure(
         dynamic,
         dynamic_user,
         redirect,
+        users,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
         fdpass: options.is_present("fdpass") && !test,
     };
@@ -134,6 +137,7 @@ pub(super) fn configure(
     };
     config.route = route(options, &reach, env, missing, warnings)?;
     warnings.extend(exposure_warning(&config));
+    warnings.extend(clear_passwords(&config));
     Ok(config)
 }
 

@@ -23,6 +23,7 @@ mod route;
 mod run;
 mod timeouts;
 mod tls;
+mod users;
 
 use std::ffi::OsString;
 

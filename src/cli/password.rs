@@ -303,13 +303,13 @@ fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     Netrc::read(&text).map_err(|e| fail(e.to_string()))
 }
 
-fn unreadable(option: &str, path: &str, why: String) -> Error {
+pub(super) fn unreadable(option: &str, path: &str, why: String) -> Error {
     let path = Escaped(path.as_bytes());
     Error::usage(format!("{} '{}': {}", option, path, why))
 }
 
 /// Returns a file's content and, if other users can read it, the command that prevents it.
-fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
+pub(super) fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
     let metadata = file.metadata().map_err(|e| file_fault(&e))?;
     let mut text = String::new();
     file.take(MAX_LEN + 1)

@@ -30,6 +30,7 @@ mod proxy_url;
 mod tls;
 mod tls_start;
 mod tunnel;
+mod users;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -62,6 +63,7 @@ pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
 pub use self::tls_start::TlsStart;
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
+pub use self::users::Users;
 pub use crate::os::password_command::PasswordCommand;
 
 /// Which addresses of a proxy, or of a destination reached directly, are tried.
@@ -296,6 +298,8 @@ pub struct Config {
     pub dynamic_user: Option<Credentials>,
     /// The `--redirect` listeners, to which the kernel redirects connections.
     pub redirect: Vec<PortSpec>,
+    /// The users that `-D` and the embedded proxy serve, if they come from a file.
+    pub users: Option<Users>,
     /// The bind address of tunnels that have none.
     pub listen: Bind,
     /// The destination of `-W`: stdin and stdout are the client.
@@ -351,7 +355,7 @@ impl Config {
         self.route.pac.is_some() || self.runs_commands
     }
 
-    /// Returns whether it contains a password or a private key.
+    /// Returns whether it contains a password, a hash of one or a private key.
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
@@ -361,6 +365,7 @@ impl Config {
         let mut keys = proxies.chain(destinations);
         let pac = self.route.pac.as_ref();
         all.any(Option::is_some)
+            || self.users.is_some()
             || keys.any(TlsSpec::has_key)
             || pac.map_or(false, PacFile::has_credentials)
     }

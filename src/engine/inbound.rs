@@ -11,7 +11,7 @@
 use std::io;
 
 use futures::future::{self, Either};
-use futures::{try_ready, Async, Future, Poll};
+use futures::{task, try_ready, Async, Future, Poll};
 use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
@@ -54,7 +54,7 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = read_handshake(client, inbound.handshake(), engine.timer());
+    let handshake = read_handshake(client, inbound.handshake(session.ip()), engine.timer());
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
@@ -76,6 +76,7 @@ fn open(
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
+    let session = session.of(request.user.clone());
     // A failure is an item here because the client gets a reply first.
     let open = logged_as(session.context(), || engine.open(&tunnel).then(Ok));
     abort_on_reset(client, open).and_then(move |outcome| match outcome {
@@ -132,6 +133,12 @@ fn read_handshake<S: AsyncRead + AsyncWrite>(
     })
 }
 
+/// Returns a function that notifies the current task, from any thread.
+fn notify_current() -> Box<dyn FnOnce() + Send> {
+    let task = task::current();
+    Box::new(move || task.notify())
+}
+
 /// A client whose request isn't complete.
 struct Handshaking<S> {
     client: S,
@@ -146,7 +153,12 @@ struct Handshaking<S> {
 impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn poll(&mut self) -> Poll<Result<ConnectRequest, Rejection>, Error> {
         loop {
-            let step = if self.answer.is_empty() {
+            let step = if self.handshake.awaits_check() {
+                if self.handshake.is_checking(notify_current) {
+                    return Ok(Async::NotReady);
+                }
+                self.handshake.feed(&[])
+            } else if self.answer.is_empty() {
                 try_ready!(self.poll_read())
             } else {
                 try_ready!(self
@@ -207,7 +219,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::{Route, Users};
     use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
+    use crate::inbound::{DynamicConfig, Logins};
+    use crate::upstream::ProxySelector;
 
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
@@ -252,6 +267,25 @@ mod tests {
         let seen = stream.seen();
         assert!(handshake(stream).unwrap().1.is_ok());
         assert_eq!(seen.borrow().written, [5, 0]);
+    }
+
+    /// The thread that checks the password wakes the task, which doesn't read meanwhile.
+    #[test]
+    fn a_request_waits_until_its_password_is_checked() {
+        let users = "ann:$5$rounds=1000$saltsalt$KQSBs0JqCcIR0ZE8hEhJVMmdnlMXrMNuPB1RfBj4Zi5\n";
+        let users = Users::read(users).unwrap();
+        let dynamic = DynamicConfig::new(&ProxySelector::new(Route::default()), None);
+        let dynamic = dynamic.of_users(&users, &Logins::default());
+        let all = [&[5, 1, 2, 1, 3][..], b"ann\x01x", REQUEST].concat();
+        let stream = MockStream::saying(vec![all]);
+        let seen = stream.seen();
+        let handshake = dynamic.handshake(None);
+        let timer = TaskTimer::new(Duration::from_millis(100));
+        let reading = read_handshake(stream, handshake, &timer);
+        let (_, request) = reading.wait().unwrap();
+        let error = request.unwrap_err().error.to_string();
+        assert!(error.contains("login is wrong"), "{}", error);
+        assert_eq!(seen.borrow().written, [5, 2]);
     }
 
     #[test]

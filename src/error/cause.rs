@@ -79,7 +79,7 @@ impl Error {
             Kind::Malformed(_) => Cause::Malformed,
             Kind::Refused(..) if self.wants_credentials() => Cause::Credentials,
             Kind::Refused(..) => Cause::Refused,
-            Kind::Rejection(_) => Cause::Rejection,
+            Kind::Rejection(_) | Kind::Throttled(_) => Cause::Rejection,
             Kind::Undecided(..) => Cause::Undecided,
             Kind::RelayError(_) => Cause::RelayError,
             Kind::Usage(_) | Kind::Listen(..) | Kind::Left | Kind::Other(_) => Cause::Other,

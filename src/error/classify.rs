@@ -53,6 +53,11 @@ impl Error {
         matches!(*self.kind, Kind::Left)
     }
 
+    /// Returns whether the client was rejected because of earlier requests, which were logged.
+    pub fn is_throttled(&self) -> bool {
+        matches!(*self.kind, Kind::Throttled(_))
+    }
+
     /// Returns whether the proxy refused, for any reason.
     pub fn is_refusal(&self) -> bool {
         matches!(*self.kind, Kind::Refused(..))

@@ -51,7 +51,7 @@ impl fmt::Display for Error {
                     )?;
                 }
             }
-            Kind::Rejection(how) => write!(f, "denied: {}", how)?,
+            Kind::Rejection(how) | Kind::Throttled(how) => write!(f, "denied: {}", how)?,
             Kind::Left => f.write_str("client disconnected without a request")?,
             Kind::Undecided(file, destination) => write!(
                 f,

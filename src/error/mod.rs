@@ -57,6 +57,7 @@ enum Kind {
     TimedOut(Phase, Peer, Duration),
     Refused(Peer, HostPort, Box<Refusal>),
     Rejection(String),
+    Throttled(String),
     Left,
     Undecided(String, HostPort),
     RelayError(String),
@@ -172,6 +173,11 @@ impl Error {
     /// Reports that ptunnel rejected its client; `reply` is its status and the reason.
     pub fn rejected(reply: impl Into<String>) -> Error {
         Error::new(Kind::Rejection(reply.into()))
+    }
+
+    /// As [`rejected`](Error::rejected), because of earlier requests, which were logged.
+    pub fn throttled(reply: impl Into<String>) -> Error {
+        Error::new(Kind::Throttled(reply.into()))
     }
 
     /// Reports that the client left before its request was complete: it closed its connection, or

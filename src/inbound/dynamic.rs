@@ -1,19 +1,22 @@
 //! `-D`: SOCKS, HTTP CONNECT and requests for `http://` URLs on one port.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::handshake::InboundHandshake;
+use super::login::Login;
+use super::logins::Logins;
 use super::{ConnectRequest, Inbound, Rejection};
-use crate::config::{Credentials, HostPort};
+use crate::config::{Credentials, HostPort, Users};
 use crate::error::Error;
 use crate::upstream::{ProxySelector, Tunnel};
 
-/// The rules of a `-D` listener: the user that clients must present, and the proxies that carry them.
+/// The rules of a `-D` listener: the users that clients must present, and the proxies that carry them.
 /// Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
 pub struct DynamicConfig {
     selector: Arc<ProxySelector>,
-    user: Option<Arc<Credentials>>,
+    login: Login,
     exclude_local: bool,
 }
 
@@ -22,8 +25,16 @@ impl DynamicConfig {
     pub fn new(selector: &Arc<ProxySelector>, user: Option<&Credentials>) -> DynamicConfig {
         DynamicConfig {
             selector: selector.clone(),
-            user: user.cloned().map(Arc::new),
+            login: Login::of(user),
             exclude_local: false,
+        }
+    }
+
+    /// Requires one of these users; `logins` is shared by all listeners, also by those of a reload.
+    pub fn of_users(self, users: &Users, logins: &Logins) -> DynamicConfig {
+        DynamicConfig {
+            login: Login::Users(users.clone(), logins.clone()),
+            ..self
         }
     }
 
@@ -36,17 +47,21 @@ impl DynamicConfig {
         }
     }
 
-    /// Returns the names of the protocols that clients can speak.
-    pub(crate) fn protocols(&self) -> &'static str {
-        DynamicConfig::protocols_for(self.user.as_deref())
+    pub(crate) fn requires_login(&self) -> bool {
+        self.login.is_required()
     }
 
-    /// Returns the names of the protocols for clients that must present `user`, if any: SOCKS4 has
-    /// no password.
-    pub(crate) fn protocols_for(user: Option<&Credentials>) -> &'static str {
-        match user {
-            None => "SOCKS and HTTP",
-            Some(_) => "SOCKS5 and HTTP",
+    /// Returns the names of the protocols that clients can speak.
+    pub(crate) fn protocols(&self) -> &'static str {
+        DynamicConfig::protocols_for(self.requires_login())
+    }
+
+    /// Returns the names of the protocols for clients that must have a password, or that can do
+    /// without: SOCKS4 has none.
+    pub(crate) fn protocols_for(is_login_required: bool) -> &'static str {
+        match is_login_required {
+            false => "SOCKS and HTTP",
+            true => "SOCKS5 and HTTP",
         }
     }
 
@@ -57,8 +72,8 @@ impl DynamicConfig {
 }
 
 impl Inbound for DynamicConfig {
-    fn handshake(&self) -> InboundHandshake {
-        InboundHandshake::detect(self.user.clone())
+    fn handshake(&self, client: Option<IpAddr>) -> InboundHandshake {
+        InboundHandshake::detect(self.login.check(client))
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
@@ -74,7 +89,7 @@ impl Inbound for DynamicConfig {
 impl PartialEq for DynamicConfig {
     /// Compares the configuration, not the health of the proxies.
     fn eq(&self, other: &DynamicConfig) -> bool {
-        self.user == other.user
+        self.login == other.login
             && self.exclude_local == other.exclude_local
             && self.selector.route() == other.selector.route()
     }

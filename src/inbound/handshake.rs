@@ -4,23 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::http::{HttpRequestReader, HttpRules};
+use super::login::ClientLogin;
 use super::redirect::{NameReader, SILENCE};
 use super::{ConnectRequest, InboundProtocol, Rejection};
-use crate::config::Credentials;
 use crate::error::Error;
-use crate::proto::{self, SocksServer, Step};
+use crate::proto::auth::{LoginCheck, LoginFault};
+use crate::proto::{self, SocksRejection, SocksServer, Step};
 
 /// A client's request as it arrives, in any protocol of the listener. The default is that of a `-D`
 /// listener without a user.
 #[derive(Debug, Default)]
 pub struct InboundHandshake {
     state: State,
+    /// What the client must pass, if anything.
+    login: Option<Arc<ClientLogin>>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// No byte has arrived yet. The client must present these credentials, if any.
-    Silent(Option<Arc<Credentials>>),
+    /// No byte has arrived yet.
+    Silent,
     /// The protocol is a version of SOCKS.
     Socks(InboundProtocol, SocksServer),
     Http(HttpRequestReader),
@@ -29,41 +32,56 @@ enum State {
 
 impl Default for State {
     fn default() -> State {
-        State::Silent(None)
+        State::Silent
     }
 }
 
 impl State {
-    /// Returns the state of the protocol that begins with the byte `first`, for clients that must
-    /// present `user`, if any.
-    fn reading(first: u8, user: Option<Arc<Credentials>>) -> State {
+    /// Returns the state of the protocol that begins with the byte `first`, for a client that must
+    /// pass `login`, if anything.
+    fn reading(first: u8, login: Option<Arc<ClientLogin>>) -> State {
+        let check = login.clone().map(|login| login as Arc<dyn LoginCheck>);
         match first {
-            proto::VERSION_4 => State::Socks(InboundProtocol::Socks4, SocksServer::new(user)),
-            proto::VERSION => State::Socks(InboundProtocol::Socks5, SocksServer::new(user)),
-            _ => State::Http(HttpRequestReader::new(HttpRules::Any(user))),
+            proto::VERSION_4 => State::Socks(InboundProtocol::Socks4, SocksServer::new(check)),
+            proto::VERSION => State::Socks(InboundProtocol::Socks5, SocksServer::new(check)),
+            _ => State::Http(HttpRequestReader::new(HttpRules::Any, login)),
         }
     }
 }
 
 impl InboundHandshake {
-    /// Returns a handshake in any of the protocols, for a client that must present `user`, if any.
-    pub(super) fn detect(user: Option<Arc<Credentials>>) -> InboundHandshake {
-        InboundHandshake {
-            state: State::Silent(user),
-        }
+    /// Returns a handshake in any of the protocols, for a client that must pass `login`, if anything.
+    pub(super) fn detect(login: Option<Arc<ClientLogin>>) -> InboundHandshake {
+        let state = State::Silent;
+        InboundHandshake { state, login }
     }
 
-    /// Returns a handshake in HTTP.
-    pub(super) fn http(rules: HttpRules) -> InboundHandshake {
-        InboundHandshake {
-            state: State::Http(HttpRequestReader::new(rules)),
-        }
+    /// Returns a handshake in HTTP, for a client that must pass `login`, if anything.
+    pub(super) fn http(rules: HttpRules, login: Option<Arc<ClientLogin>>) -> InboundHandshake {
+        let state = State::Http(HttpRequestReader::new(rules, login.clone()));
+        InboundHandshake { state, login }
+    }
+
+    /// Returns whether a thread checks the client's password, or has checked it. Then the caller must
+    /// not read: it waits while it [is checked](InboundHandshake::is_checking), and feeds an empty
+    /// piece.
+    pub fn awaits_check(&self) -> bool {
+        let login = self.login.as_ref();
+        login.map_or(false, |login| login.is_awaited())
+    }
+
+    /// Returns whether a thread still checks the client's password; then the function that `wake`
+    /// makes is called when it is done.
+    pub fn is_checking(&self, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+        let login = self.login.as_ref();
+        login.map_or(false, |login| login.is_pending(wake))
     }
 
     /// Returns a handshake with a redirected client, which sends no request.
     pub(super) fn redirected(reader: NameReader) -> InboundHandshake {
         InboundHandshake {
             state: State::Redirected(reader),
+            login: None,
         }
     }
 
@@ -72,7 +90,7 @@ impl InboundHandshake {
     pub fn silence_limit(&self) -> Option<Duration> {
         match self.state {
             State::Redirected(_) => Some(SILENCE),
-            State::Silent(_) | State::Socks(..) | State::Http(_) => None,
+            State::Silent | State::Socks(..) | State::Http(_) => None,
         }
     }
 
@@ -81,7 +99,7 @@ impl InboundHandshake {
     pub fn end(&self) -> Option<ConnectRequest> {
         match &self.state {
             State::Redirected(reader) => Some(reader.request()),
-            State::Silent(_) | State::Socks(..) | State::Http(_) => None,
+            State::Silent | State::Socks(..) | State::Http(_) => None,
         }
     }
 
@@ -91,11 +109,22 @@ impl InboundHandshake {
     ///
     /// The rejection, if the client can't be served.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
-        if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
-            self.state = State::reading(*first, user.clone());
+        if let (State::Silent, Some(first)) = (&self.state, piece.first()) {
+            self.state = State::reading(*first, self.login.clone());
         }
+        let step = self.read(piece)?;
+        Ok(match step {
+            Step::Done(request) => Step::Done(ConnectRequest {
+                user: self.login.as_ref().and_then(|login| login.user()),
+                ..request
+            }),
+            step => step,
+        })
+    }
+
+    fn read(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
         match &mut self.state {
-            State::Silent(_) => Ok(Step::Read),
+            State::Silent => Ok(Step::Read),
             State::Http(reader) => reader.feed(piece),
             State::Redirected(reader) => Ok(reader.feed(piece)),
             State::Socks(protocol, server) => match server.feed(piece) {
@@ -106,7 +135,10 @@ impl InboundHandshake {
                 }
                 Err(rejection) => Err(Rejection {
                     reply: rejection.reply(),
-                    error: Error::rejected(rejection.to_string()),
+                    error: match rejection {
+                        SocksRejection::Login(LoginFault::Throttled) => Error::throttled,
+                        _ => Error::rejected,
+                    }(rejection.to_string()),
                 }),
             },
         }
@@ -116,7 +148,7 @@ impl InboundHandshake {
     /// rewritten request if ptunnel forwards it.
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
-            State::Silent(_) => Vec::new(),
+            State::Silent => Vec::new(),
             State::Socks(_, server) => server.into_rest(),
             State::Http(reader) => reader.into_rest(),
             State::Redirected(reader) => reader.into_bytes(),

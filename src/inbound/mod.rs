@@ -3,20 +3,27 @@
 //! This folder holds the three kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
 //! requests for `http://` URLs on one port), [`policy::Policy`] (`--serve-proxy`: only CONNECT,
 //! to destinations that an allow list covers, reached directly) and [`RedirectedClient`]
-//! (`--redirect`: no request at all). Each decodes a client's request and encodes the reply. It must
-//! not hold I/O: `engine` drives all with the same code.
+//! (`--redirect`: no request at all). Each decodes a client's request and encodes the reply. The
+//! first two can require a username and a password ([`Logins`]). It must not hold I/O: `engine` drives
+//! all with the same code.
 //!
 //! It uses `upstream`, `proto`, `config`, `error`, `os` and `text`. `listener`, `demo`, `cli`, `engine`
 //! and the rungs of `compat/` use it.
 
 mod dynamic;
+mod guesses;
 mod handshake;
 mod http;
+mod login;
+mod logins;
 pub mod policy;
 mod redirect;
 mod socks;
 #[cfg(test)]
 mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::config::HostPort;
 use crate::error::Error;
@@ -25,12 +32,13 @@ use crate::upstream::Tunnel;
 
 pub use self::dynamic::DynamicConfig;
 pub use self::handshake::InboundHandshake;
+pub use self::logins::Logins;
 pub use self::redirect::{RedirectConfig, RedirectedClient};
 
 /// A listener's rules for clients that name their destination.
 pub trait Inbound: Clone + 'static {
-    /// Returns the handshake with a new client.
-    fn handshake(&self) -> InboundHandshake;
+    /// Returns the handshake with a new client that connects from this address, if it has one.
+    fn handshake(&self, client: Option<IpAddr>) -> InboundHandshake;
 
     /// Returns the tunnel to a destination that the handshake has granted.
     fn tunnel(&self, destination: HostPort) -> Tunnel;
@@ -46,6 +54,8 @@ pub struct ConnectRequest {
     pub destination: HostPort,
     /// The protocol in which the client gets its reply.
     pub protocol: InboundProtocol,
+    /// The name with which the client authenticated, if it had to.
+    pub user: Option<Arc<str>>,
 }
 
 /// The refusal of a client.
@@ -78,6 +88,7 @@ impl InboundProtocol {
         ConnectRequest {
             destination,
             protocol: self,
+            user: None,
         }
     }
 

@@ -1,15 +1,17 @@
 //! Which clients and destinations `--serve-proxy` allows, and the HTTP rejections of both inbounds.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::http::HttpRules;
+use super::login::Login;
+use super::logins::Logins;
 use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
-use crate::config::{Credentials, Host, HostPort, Route, ServeSpec};
+use crate::config::{Host, HostPort, Route, ServeSpec, Users};
 use crate::error::{Error, TunnelPath};
-use crate::proto::{
-    auth, encode_response, reason_phrase, ConnectHead, ForwardError, Malformed, Refusal,
-};
+use crate::proto::auth::{decode_basic, LoginCheck, LoginFault, Verdict};
+use crate::proto::{encode_response, reason_phrase, ConnectHead, ForwardError, Malformed, Refusal};
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
@@ -21,6 +23,7 @@ pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n"
 #[derive(Clone, Debug)]
 pub struct Policy {
     spec: Arc<ServeSpec>,
+    login: Login,
     /// Selects no proxy: destinations are reached directly.
     direct: Arc<ProxySelector>,
 }
@@ -28,8 +31,9 @@ pub struct Policy {
 impl PartialEq for Policy {
     /// Compares the decisions, not the form of the listener's address.
     fn eq(&self, other: &Policy) -> bool {
+        let is_same_login = self.login == other.login;
         let (one, other) = (&*self.spec, &*other.spec);
-        one.credentials == other.credentials
+        is_same_login
             && one.allow == other.allow
             && one.bind.is_loopback() == other.bind.is_loopback()
     }
@@ -39,9 +43,22 @@ impl Policy {
     /// Returns the rules that `spec` states.
     pub fn new(spec: ServeSpec) -> Policy {
         Policy {
+            login: Login::of(spec.credentials.as_ref()),
             spec: Arc::new(spec),
             direct: ProxySelector::new(Route::default()),
         }
+    }
+
+    /// Requires one of these users; `logins` is shared by all listeners, also by those of a reload.
+    pub fn of_users(self, users: &Users, logins: &Logins) -> Policy {
+        Policy {
+            login: Login::Users(users.clone(), logins.clone()),
+            ..self
+        }
+    }
+
+    pub(crate) fn requires_login(&self) -> bool {
+        self.login.is_required()
     }
 
     /// Returns the destination of a request, if the client is allowed to reach it.
@@ -55,7 +72,17 @@ impl Policy {
         request: Result<ConnectHead, Malformed>,
     ) -> Result<HostPort, HttpRejection> {
         let request = request?;
-        authenticate(&request, self.spec.credentials.as_ref())?;
+        let credentials = self.spec.credentials.as_ref();
+        authenticate(&request, credentials.map(|it| it as &dyn LoginCheck))?;
+        self.grant(&request)
+    }
+
+    /// Returns the destination of an authenticated request.
+    ///
+    /// # Errors
+    ///
+    /// As [`judge`](Policy::judge), except for 407.
+    pub(super) fn grant(&self, request: &ConnectHead) -> Result<HostPort, HttpRejection> {
         if request.method != "CONNECT" {
             let why = format!("only CONNECT is served, not {}", request.method);
             return Err(HttpRejection::new(405, why));
@@ -92,8 +119,8 @@ impl Policy {
 }
 
 impl Inbound for Policy {
-    fn handshake(&self) -> InboundHandshake {
-        InboundHandshake::http(HttpRules::Policy(self.clone()))
+    fn handshake(&self, client: Option<IpAddr>) -> InboundHandshake {
+        InboundHandshake::http(HttpRules::Policy(self.clone()), self.login.check(client))
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
@@ -107,20 +134,34 @@ impl Inbound for Policy {
     }
 }
 
-/// Checks that a request presents `user`, if one is required.
+/// Checks that a request passes `login`, if that is required; returns `false` while that is pending.
+///
+/// # Errors
+///
+/// 407 without the right credentials, 429 or 503 if they weren't checked.
 pub(super) fn authenticate(
     request: &ConnectHead,
-    user: Option<&Credentials>,
-) -> Result<(), HttpRejection> {
-    let given = request.authorization.as_ref();
-    let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
-    if user.map_or(true, is_user) {
-        return Ok(());
-    }
-    Err(HttpRejection::new(
-        407,
-        "this proxy requires a username and a password",
-    ))
+    login: Option<&dyn LoginCheck>,
+) -> Result<bool, HttpRejection> {
+    let login = match login {
+        Some(login) => login,
+        None => return Ok(true),
+    };
+    let given = request.authorization.as_ref().and_then(decode_basic);
+    let wrong = Verdict::Refused(LoginFault::Wrong);
+    let fault = match given.map_or(wrong, |(user, password)| login.check(&user, &password)) {
+        Verdict::Accepted => return Ok(true),
+        Verdict::Pending => return Ok(false),
+        Verdict::Refused(fault) => fault,
+    };
+    let status = match fault {
+        LoginFault::Wrong => 407,
+        LoginFault::Throttled => 429,
+        LoginFault::Busy => 503,
+    };
+    let why = fault.reason();
+    let why = why.unwrap_or("this proxy requires a username and a password");
+    Err(HttpRejection::new(status, why))
 }
 
 pub(super) fn parse_target(target: &str) -> Result<HostPort, HttpRejection> {
@@ -189,7 +230,10 @@ impl HttpRejection {
 
     /// Returns the error to log.
     fn into_error(self) -> Error {
-        let error = Error::rejected(self.to_string());
+        let error = match self.status {
+            429 => Error::throttled(self.to_string()),
+            _ => Error::rejected(self.to_string()),
+        };
         match self.path {
             Some(path) => error.on(path),
             None => error,
@@ -205,10 +249,12 @@ impl HttpRejection {
         Escaped(self.why.as_bytes()).to_string()
     }
 
-    /// Returns the fields that the status requires (RFC 9110 §15.5.6, §15.5.8).
+    /// Returns the fields that the status requires (RFC 9110 §15.5.6, §15.5.8), or suggests (RFC
+    /// 6585 §4).
     fn fields(&self) -> &'static str {
         match self.status {
             405 => "Allow: CONNECT\r\n",
+            429 => "Retry-After: 60\r\n",
             407 => "Proxy-Authenticate: Basic realm=\"ptunnel\", charset=\"UTF-8\"\r\n",
             _ => "",
         }

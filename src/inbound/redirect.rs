@@ -4,7 +4,7 @@
 //! bytes may hold the name, which a proxy is more likely to accept; they are passed on unchanged.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::io::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub struct RedirectedClient {
 }
 
 impl Inbound for RedirectedClient {
-    fn handshake(&self) -> InboundHandshake {
+    fn handshake(&self, _: Option<IpAddr>) -> InboundHandshake {
         let is_direct = self.clients.selector().route().is_direct(&self.original);
         InboundHandshake::redirected(NameReader {
             original: self.original.clone(),
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_name_replaces_the_address_and_not_the_port() {
-        let mut handshake = client("192.0.2.1:80", "b.example").handshake();
+        let mut handshake = client("192.0.2.1:80", "b.example").handshake(None);
         assert!(handshake.silence_limit().is_some());
         assert!(matches!(handshake.feed(&REQUEST[..9]), Ok(Step::Read)));
         assert_eq!(destination(handshake.feed(&REQUEST[9..])), "a.example:80");
@@ -196,13 +196,13 @@ mod tests {
     #[test]
     fn a_client_without_a_name_keeps_its_address() {
         let client = client("[2001:db8::1]:22", "");
-        let mut handshake = client.handshake();
+        let mut handshake = client.handshake(None);
         assert_eq!(
             destination(handshake.feed(b"SSH-2.0-x\r\n")),
             "[2001:db8::1]:22"
         );
         assert_eq!(handshake.into_rest(), b"SSH-2.0-x\r\n");
-        let mut handshake = client.handshake();
+        let mut handshake = client.handshake(None);
         assert!(matches!(handshake.feed(b"GE"), Ok(Step::Read)));
         let request = handshake.end().expect("a request");
         assert_eq!(request.destination.to_string(), "[2001:db8::1]:22");
@@ -214,7 +214,7 @@ mod tests {
     /// Otherwise a client could choose another server by the name, or DNS could.
     #[test]
     fn an_address_that_is_reached_directly_keeps_its_address() {
-        let mut handshake = client("192.0.2.1:80", "192.0.2.0/24").handshake();
+        let mut handshake = client("192.0.2.1:80", "192.0.2.0/24").handshake(None);
         assert_eq!(destination(handshake.feed(REQUEST)), "192.0.2.1:80");
         assert_eq!(handshake.into_rest(), REQUEST);
     }

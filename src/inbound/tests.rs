@@ -58,7 +58,7 @@ fn the_first_byte_decides_the_protocol() {
 fn a_user_is_required_in_every_protocol() {
     let joe = Credentials::new("joe", Secret::new("x")).unwrap();
     let inbound = DynamicConfig::new(&ProxySelector::new(Route::default()), Some(&joe));
-    let feed = |bytes: &[u8]| inbound.handshake().feed(bytes);
+    let feed = |bytes: &[u8]| inbound.handshake(None).feed(bytes);
     match feed(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
         Ok(Step::Done(request)) => {
             assert_eq!(request.destination.to_string(), "a:22")

@@ -6,7 +6,7 @@ use super::addr::ListenAddr;
 use super::kind::ListenerKind;
 use crate::config::{Config, InheritedFd, ListenSpec};
 use crate::inbound::policy::Policy;
-use crate::inbound::{DynamicConfig, RedirectConfig};
+use crate::inbound::{DynamicConfig, Logins, RedirectConfig};
 use crate::upstream::{ProxySelector, Tunnel};
 
 /// A listener of a configuration.
@@ -16,13 +16,23 @@ pub(super) struct ConfiguredListener<S = InheritedFd> {
     pub(super) addr: ListenAddr<S>,
 }
 
-/// Returns the listeners of `config` in its order: tunnels, `-D`, `--redirect`, the embedded proxy. Their
-/// clients are carried through the proxies of `selector`.
+/// Returns the listeners of `config` in its order: tunnels, `-D`, `--redirect`, the embedded proxy.
+/// Their clients are carried through the proxies of `selector`, and their passwords remembered in
+/// `logins`.
 pub(super) fn listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
+    logins: &Logins,
 ) -> Vec<ConfiguredListener<String>> {
-    let dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
+    let mut dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
+    let mut policies: Vec<Policy> = config.serve.iter().cloned().map(Policy::new).collect();
+    if let Some(users) = &config.users {
+        dynamic = dynamic.of_users(users, logins);
+        policies = policies
+            .into_iter()
+            .map(|policy| policy.of_users(users, logins))
+            .collect();
+    }
     let tunnels = config.tunnels.iter().map(|spec| ConfiguredListener {
         kind: ListenerKind::Tunnel(Tunnel::new(spec.destination.clone(), selector)),
         addr: ListenAddr::new(&spec.listen, &config.listen),
@@ -36,8 +46,9 @@ pub(super) fn listeners(
         kind: ListenerKind::Redirect(redirect.clone()),
         addr: ListenAddr::new(&ListenSpec::Port(spec.clone()), &config.listen),
     });
-    let proxy = config.serve.iter().map(|spec| ConfiguredListener {
-        kind: ListenerKind::Proxy(Policy::new(spec.clone())),
+    let proxy = config.serve.iter().zip(policies);
+    let proxy = proxy.map(|(spec, policy)| ConfiguredListener {
+        kind: ListenerKind::Proxy(policy),
         addr: ListenAddr::Port(spec.bind.clone(), spec.port),
     });
     let listeners = tunnels.chain(dynamic).chain(redirect);

@@ -28,6 +28,15 @@ impl ListenerKind {
         }
     }
 
+    /// Returns whether clients send passwords unencrypted.
+    pub(crate) fn takes_clear_passwords(&self) -> bool {
+        match self {
+            ListenerKind::Tunnel(_) | ListenerKind::Redirect(_) => false,
+            ListenerKind::Dynamic(dynamic) => dynamic.requires_login(),
+            ListenerKind::Proxy(policy) => policy.requires_login(),
+        }
+    }
+
     /// Returns the listener's description for the status server.
     pub(crate) fn info(&self) -> ListenerInfo {
         let (kind, path, tunnel) = match self {

@@ -14,6 +14,7 @@ use super::kind::ListenerKind;
 use super::socket_activation::{self, InheritedFds};
 use crate::config::{Config, InheritedFd, Route};
 use crate::error::Error;
+use crate::inbound::Logins;
 use crate::os::sys::is_inherited;
 use crate::upstream::ProxySelector;
 
@@ -25,7 +26,8 @@ use crate::upstream::ProxySelector;
 /// `--redirect`, the embedded proxy and the status page.
 pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let mut before: Vec<(String, ListenAddr)> = Vec::new();
-    let listeners = listeners(config, &ProxySelector::new(Route::default()));
+    let selector = ProxySelector::new(Route::default());
+    let listeners = listeners(config, &selector, &Logins::default());
     for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
         permit(&kind, addr.exposed_port(), config).map_err(|e| (index, e))?;
         before.push((kind.label(), addr));
@@ -44,6 +46,27 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     Ok(())
 }
 
+/// Returns a warning when clients of other machines send passwords unencrypted to a port of `config`.
+pub(crate) fn clear_passwords(config: &Config) -> Option<String> {
+    let selector = ProxySelector::new(Route::default());
+    let all = listeners(config, &selector, &Logins::default());
+    let all = all
+        .iter()
+        .filter(|listener| listener.kind.takes_clear_passwords());
+    let exposed: Vec<String> = all
+        .filter_map(|listener| listener.addr.exposed_port())
+        .collect();
+    Some(clear_passwords_at(&exposed.join(", "))).filter(|_| !exposed.is_empty())
+}
+
+fn clear_passwords_at(addresses: &str) -> String {
+    format!(
+        "passwords for {} cross the network unencrypted; bind to 127.0.0.1, or use it only in a \
+         network that you trust",
+        addresses
+    )
+}
+
 /// Returns the listeners of `config`, one for each inherited socket that `fd:NAME` means. Warns of
 /// inherited sockets that no listener uses.
 ///
@@ -55,11 +78,12 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 pub(super) fn checked_listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
+    logins: &Logins,
 ) -> Result<Vec<ConfiguredListener>, Error> {
     check_each(config).map_err(|(_, e)| e)?;
     let mut sockets = InheritedFds::new(&config.inherited);
     let mut checked = Vec::new();
-    for ConfiguredListener { kind, addr } in listeners(config, selector) {
+    for ConfiguredListener { kind, addr } in listeners(config, selector, logins) {
         let addrs = match addr {
             ListenAddr::Port(bind, port) => vec![ListenAddr::Port(bind, port)],
             ListenAddr::Path(path) => vec![ListenAddr::Path(path)],
@@ -70,6 +94,12 @@ pub(super) fn checked_listeners(
         };
         for addr in addrs {
             let exposed_at = exposed_at(&addr)?;
+            match (&addr, &exposed_at) {
+                (ListenAddr::Inherited(_), Some(at)) if kind.takes_clear_passwords() => {
+                    warn!("{}", clear_passwords_at(at))
+                }
+                _ => {}
+            }
             let kind = match (kind.clone(), &exposed_at) {
                 (ListenerKind::Dynamic(dynamic), Some(_)) => {
                     ListenerKind::Dynamic(dynamic.exclude_local())
@@ -126,16 +156,17 @@ fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> R
     let (is_restricted, remedies) = match kind {
         ListenerKind::Tunnel(_) => (true, ""),
         ListenerKind::Dynamic(_) => (
-            config.dynamic_user.is_some(),
-            "--dynamic-user USER:PASSWORD or ",
+            config.dynamic_user.is_some() || config.users.is_some(),
+            "--users FILE, --dynamic-user USER:PASSWORD or ",
         ),
         ListenerKind::Redirect(_) => (false, ""),
         ListenerKind::Proxy(_) => (
-            config
-                .serve
-                .iter()
-                .any(|spec| spec.credentials.is_some() || !spec.allow.is_empty()),
-            "--serve-user USER:PASSWORD, --serve-allow HOST or ",
+            config.users.is_some()
+                || config
+                    .serve
+                    .iter()
+                    .any(|spec| spec.credentials.is_some() || !spec.allow.is_empty()),
+            "--users FILE, --serve-user USER:PASSWORD, --serve-allow HOST or ",
         ),
     };
     if is_restricted {

@@ -3,6 +3,8 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use log::Level::{Debug, Info, Warn};
@@ -54,6 +56,20 @@ impl ClientSession {
         self.context.client()
     }
 
+    /// Returns the address that the client connects from; `None` if it has none.
+    pub fn ip(&self) -> Option<IpAddr> {
+        match self.origin() {
+            Origin::Address(address) => Some(address.ip()),
+            Origin::Unix | Origin::Stdio => None,
+        }
+    }
+
+    /// Returns the session of a client that has authenticated as `user`, if it had to.
+    pub fn of(mut self, user: Option<Arc<str>>) -> ClientSession {
+        self.context = self.context.of(user);
+        self
+    }
+
     /// Returns the log context of the connection. All polling for this client must run in the
     /// context's scope.
     pub fn context(&self) -> &LogContext {
@@ -72,6 +88,7 @@ impl ClientSession {
         );
         if let Some(guard) = &mut self.guard {
             let tunnel = LiveTunnel::new(context.client(), destination.clone(), via.clone());
+            let tunnel = tunnel.of(context.user().cloned());
             guard.opened(self.start.elapsed(), tunnel);
         }
         SessionLog {
@@ -200,10 +217,14 @@ fn log_line(
 }
 
 /// Logs and counts why a client got no tunnel. A client that left is logged at `Info`, since load
-/// balancers connect and leave every few seconds to check that the listener is up.
+/// balancers connect and leave every few seconds to check that the listener is up; and so is one that
+/// continues what was logged before.
 pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
     let is_departure = error.is_departure();
-    let level = if is_departure { Info } else { Warn };
+    let level = match is_departure || error.is_throttled() {
+        true => Info,
+        false => Warn,
+    };
     log_line(
         context,
         level,

@@ -52,6 +52,8 @@ fn each_command_is_valid() {
     let server = Peer::replying(format!("HTTP/1.1 200 OK\r\n\r\n{}", pac));
     let url = format!("http://{}/wpad.dat", server.address());
     let text = text.replace("http://wpad.corp.example/wpad.dat", &url);
+    let hash = "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";
+    home.file_with_mode("users", 0o600, format!("ann:{}\n", hash));
     let config = blocks(&text, "toml").find(|block| block.starts_with("# ptunnel.toml\n"));
     home.file("ptunnel.toml", at_home(config.expect("a config file")));
 

@@ -12,6 +12,9 @@
 //! `forward`, `half_close`, `pac`, `pac_url`, `real`, `sandbox`, `serve`, `socket_activation`,
 //! `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and
 //! clients; everywhere else the peers are scripted and in this process.
+//! `forward`, `half_close`, `pac`, `real`, `sandbox`, `serve`, `socket_activation`, `socks`,
+//! `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `unix` and `users` use real proxies, servers
+//! and clients; everywhere else the peers are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -74,3 +77,4 @@ mod tls;
 mod tls_behind;
 mod unix;
 mod usage;
+mod users;

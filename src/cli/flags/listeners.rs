@@ -93,7 +93,7 @@ pub(super) const LISTENERS: &[Flag] = &[
          through the proxies, with their credentials, or directly if `--no-proxy` covers it. One \
          port accepts SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and requests for `http://` URLs. PATH \
          and `fd:NAME` are possible, too, as in a tunnel.\n\n\
-         An address beyond loopback requires `--allow-from` or `--dynamic-user`. Clients of such a \
+         An address beyond loopback requires `--allow-from`, `--users` or `--dynamic-user`. Clients of such a \
          listener can't directly reach this machine, its link-local addresses or the metadata \
          addresses of clouds, even if `--no-proxy` covers them. On loopback, every user of this \
          machine can connect.\n\n\
@@ -117,7 +117,7 @@ pub(super) const LISTENERS: &[Flag] = &[
          them.\n\n\
          Give only the user and set the password in `PTUNNEL_DYNAMIC_PASSWORD`: other users can \
          read the command line. Both can also be in the configuration file. SOCKS5 allows 255 \
-         bytes each.",
+         bytes each. For several users, see `--users`.",
     )
     .example("ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann"),
     Flag::option(
@@ -158,6 +158,28 @@ pub(super) const LISTENERS: &[Flag] = &[
          The option can't be combined with `--stdio`, except with `--test`.",
     )
     .example("ptunnel -p proxy.example:3128 --redirect 8443"),
+    Flag::option(
+        "users",
+        "FILE",
+        "Require a user of FILE on --dynamic and --serve-proxy listeners",
+    )
+    .default_words("none required")
+    .conflicts(&["dynamic-user", "serve-user"])
+    .replaced_by(&["stdio"])
+    .described(
+        "FILE has a line `NAME:HASH` for each user, and at most 64 KiB. HASH is a hash of crypt(5): \
+         SHA-512 (`$6$`), SHA-256 (`$5$`), bcrypt (`$2y$`) or yescrypt (`$y$`). `htpasswd -B` and \
+         `mkpasswd` write such hashes, and `openssl passwd -6` prints one. ptunnel refuses plain \
+         passwords and MD5. Empty lines and lines that start with `#` are ignored.\n\n\
+         SOCKS5 clients send the name and the password as in RFC 1929, HTTP clients as Basic \
+         credentials. SOCKS4 has no password: its clients are rejected. The log and the status page \
+         show the name.\n\n\
+         After ten wrong passwords within a minute, ptunnel refuses all passwords of the client's \
+         address (of an IPv6 client, its /64 network) for the rest of the minute. It remembers right \
+         passwords for five minutes, in memory and hashed. With `--config`, SIGHUP reads the file \
+         again.",
+    )
+    .example("ptunnel -p proxy.example:3128 -D '*:1080' --users /etc/ptunnel/users"),
     Flag::option("listen", "ADDR", "Listen address of tunnels without BIND")
         .default(LOOPBACK)
         .short("l")

@@ -12,7 +12,8 @@ pub(super) const SERVICES: &[Flag] = &[
     .described(
         "The embedded proxy connects directly to the destinations that its clients request, \
          without another proxy. It works with or without tunnels beside it.\n\n\
-         An address beyond loopback requires `--serve-user`, `--serve-allow` or `--allow-from`. \
+         An address beyond loopback requires `--users`, `--serve-user`, `--serve-allow` or \
+         `--allow-from`. \
          Clients of such a listener can't reach this machine or its link-local addresses, unless \
          `--serve-allow` allows it. The option can't be combined with `--stdio`, except with \
          `--test`.",

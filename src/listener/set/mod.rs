@@ -26,6 +26,7 @@ use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
 use crate::config::{Config, InheritedFd, StatusSpec};
 use crate::error::Error;
+use crate::inbound::Logins;
 use crate::observe::diagnose::PathOpener;
 use crate::observe::status::{self, Registry};
 use crate::observe::turned_away::TurnedAway;
@@ -44,6 +45,8 @@ pub struct ListenerSet {
     threads: usize,
     /// Counts the clients that `--allow-from` excludes, across reloads.
     turned_away: TurnedAway,
+    /// The passwords and the wrong guesses of clients, across reloads.
+    logins: Logins,
     /// The status server's list of the listeners, if there is a status server.
     registry: Option<Arc<Registry>>,
     listeners: Vec<OpenListener>,
@@ -101,6 +104,7 @@ impl ListenerSet {
         let mut set = ListenerSet {
             threads: config.threads,
             turned_away,
+            logins: Logins::default(),
             registry,
             listeners: Vec::new(),
             selector: None,
@@ -154,7 +158,7 @@ impl ListenerSet {
         let keepalive = config.timeouts.tcp_keepalive;
         let mut listeners = Vec::new();
         let mut threads: BoundListeners<L> = (0..self.threads).map(|_| Vec::new()).collect();
-        for (configured, kept) in self.assign(checked_listeners(config, &selector)?) {
+        for (configured, kept) in self.assign(checked_listeners(config, &selector, &self.logins)?) {
             let planned = if let Some(index) = kept {
                 Planned::Kept(index)
             } else {

@@ -66,6 +66,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
     let mut set = ListenerSet {
         threads: 2,
         turned_away: TurnedAway::default(),
+        logins: Logins::default(),
         registry: None,
         listeners: Vec::new(),
         selector: None,
@@ -181,7 +182,9 @@ fn the_acl_and_the_required_user_change_at_once() {
         };
         let client = Origin::Address("192.0.2.1:1".parse().unwrap());
         let client = LogContext::new(client, None);
-        let step = dynamic.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
+        let step = dynamic
+            .handshake(None)
+            .feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
         settings.acl.admits(&client) && matches!(step, Ok(Step::Done(_)))
     };
     let (handle, (sender, done)) = (handles[0].clone(), mpsc::channel::<()>());

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::config::unmap_ipv4;
+use crate::text::escape::Escaped;
 
 /// The origin of a client, as in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,14 @@ thread_local! {
 
 /// A client's connection, as its log lines name it.
 ///
-/// Displays as `127.0.0.1:51234 on 127.0.0.1:8993`: the client, and the listener if there is one.
+/// Displays as `127.0.0.1:51234 on 127.0.0.1:8993`: the client, and the listener if there is one; and
+/// with a user, as `ann at 127.0.0.1:51234 on 127.0.0.1:1080`.
 #[derive(Clone, Debug)]
 pub struct LogContext {
     connection: u64,
     client: Origin,
     listener: Option<Arc<str>>,
+    user: Option<Arc<str>>,
 }
 
 impl LogContext {
@@ -62,7 +65,13 @@ impl LogContext {
             connection: NEXT.fetch_add(1, Ordering::Relaxed),
             client,
             listener,
+            user: None,
         }
+    }
+
+    /// Returns the context of the same connection once its client has authenticated as `user`.
+    pub(crate) fn of(self, user: Option<Arc<str>>) -> LogContext {
+        LogContext { user, ..self }
     }
 
     /// Runs `work`, whose log lines are about this connection.
@@ -89,10 +98,18 @@ impl LogContext {
     pub fn listener(&self) -> Option<&str> {
         self.listener.as_deref()
     }
+
+    /// Returns the name with which the client has authenticated.
+    pub fn user(&self) -> Option<&Arc<str>> {
+        self.user.as_ref()
+    }
 }
 
 impl fmt::Display for LogContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(user) = &self.user {
+            write!(f, "{} at ", Escaped(user.as_bytes()))?;
+        }
         self.client.fmt(f)?;
         match &self.listener {
             Some(listener) => write!(f, " on {}", listener),

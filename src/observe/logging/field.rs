@@ -74,6 +74,9 @@ pub(crate) fn take() -> Fields {
     if let Some(context) = LogContext::current() {
         fields.push(("connection", FieldValue::Number(context.connection())));
         fields.push(("client", FieldValue::Text(context.client().to_string())));
+        if let Some(user) = context.user() {
+            fields.push(("user", FieldValue::Text(user.to_string())));
+        }
         if let Some(listener) = context.listener() {
             fields.push(("listen", FieldValue::Text(listener.to_string())));
         }

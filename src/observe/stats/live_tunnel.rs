@@ -13,6 +13,8 @@ use crate::upstream::ProxyChain;
 #[derive(Debug)]
 pub(crate) struct LiveTunnel {
     pub(crate) client: Origin,
+    /// The name with which the client has authenticated.
+    pub(crate) user: Option<Arc<str>>,
     pub(crate) destination: Destination,
     pub(crate) via: ProxyChain,
     /// Time at which the tunnel was opened.
@@ -26,12 +28,18 @@ impl LiveTunnel {
     pub(crate) fn new(client: Origin, destination: Destination, via: ProxyChain) -> LiveTunnel {
         LiveTunnel {
             client,
+            user: None,
             destination,
             via,
             since: SystemTime::now(),
             upload: AtomicU64::new(0),
             download: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the tunnel of a client that has authenticated as `user`, if it had to.
+    pub(crate) fn of(self, user: Option<Arc<str>>) -> LiveTunnel {
+        LiveTunnel { user, ..self }
     }
 
     pub(super) fn write(&self, carried: Traffic) {

@@ -156,6 +156,7 @@ fn tunnel((listener, tunnel): &(&ListenerEntry, Arc<LiveTunnel>)) -> String {
     let proxy = Some(proxies.join(" via ")).filter(|_| !proxies.is_empty());
     let mut object = Object::default();
     object.member("client", Quoted(&tunnel.client.to_string()));
+    object.member("user", Maybe(tunnel.user.as_deref().map(Quoted)));
     object.member("listen", Quoted(&listener.name));
     object.member("destination", Quoted(&tunnel.destination.to_string()));
     object.member("proxy", Maybe(proxy.as_deref().map(Quoted)));

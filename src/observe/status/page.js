@@ -320,7 +320,10 @@ const showTables = (status) => {
   const open = status.listeners.find((one) => one.open);
   const invitation = open ? ` Connect to ${open.listen} to see it here.` : '';
   fill('tunnels', status.tunnels.map((one) => [
-    { text: one.client === 'unix' ? 'Unix socket' : one.client, note: `on ${one.listen}` },
+    {
+      text: (one.user === null ? '' : `${one.user} at `) + (one.client === 'unix' ? 'Unix socket' : one.client),
+      note: `on ${one.listen}`,
+    },
     one.destination,
     one.proxy === null ? 'direct' : `through ${one.proxy}`,
     span(Math.max(0, status.time - one.since)),

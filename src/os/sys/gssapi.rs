@@ -1,10 +1,11 @@
 //! Security contexts of the system's GSSAPI library (RFC 2744), which is loaded when it is needed: a
 //! build doesn't depend on Kerberos.
 
-use std::mem;
-use std::os::raw::{c_char, c_int, c_void};
+use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::slice;
+
+use super::library;
 
 /// The library's names: of MIT's Kerberos, and of Heimdal's.
 const LIBRARIES: &[&[u8]] = &[b"libgssapi_krb5.so.2\0", b"libgssapi.so.3\0"];
@@ -187,26 +188,18 @@ impl Drop for GssContext {
 
 impl Library {
     fn load() -> Result<Library, String> {
-        // SAFETY: the names are terminated. The handle is never closed: functions of it are kept.
-        let open = |name: &&[u8]| unsafe {
-            libc::dlopen(
-                name.as_ptr() as *const c_char,
-                libc::RTLD_NOW | libc::RTLD_LOCAL,
-            )
-        };
-        let mut handles = LIBRARIES.iter().map(open);
-        let handle = handles.find(|handle| !handle.is_null()).ok_or(
+        let library = library::Library::open(LIBRARIES).ok_or(
             "no GSSAPI library found; install libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)",
         )?;
         // SAFETY: each symbol has the type of RFC 2744's function of that name.
         unsafe {
             Ok(Library {
-                import_name: symbol(handle, b"gss_import_name\0")?,
-                init_sec_context: symbol(handle, b"gss_init_sec_context\0")?,
-                release_buffer: symbol(handle, b"gss_release_buffer\0")?,
-                release_name: symbol(handle, b"gss_release_name\0")?,
-                delete_sec_context: symbol(handle, b"gss_delete_sec_context\0")?,
-                display_status: symbol(handle, b"gss_display_status\0")?,
+                import_name: function(library, b"gss_import_name\0")?,
+                init_sec_context: function(library, b"gss_init_sec_context\0")?,
+                release_buffer: function(library, b"gss_release_buffer\0")?,
+                release_name: function(library, b"gss_release_name\0")?,
+                delete_sec_context: function(library, b"gss_delete_sec_context\0")?,
+                display_status: function(library, b"gss_display_status\0")?,
             })
         }
     }
@@ -305,14 +298,9 @@ fn oid(elements: &'static [u8]) -> Oid {
 /// # Safety
 ///
 /// `F` must be the type of a pointer to that function.
-unsafe fn symbol<F: Copy>(handle: *mut c_void, name: &'static [u8]) -> Result<F, String> {
-    let found = libc::dlsym(handle, name.as_ptr() as *const c_char);
-    if found.is_null() {
-        let name = String::from_utf8_lossy(&name[..name.len() - 1]).into_owned();
-        return Err(format!("the GSSAPI library has no {}", name));
-    }
-    assert_eq!(mem::size_of::<F>(), mem::size_of_val(&found));
-    Ok(mem::transmute_copy(&found))
+unsafe fn function<F: Copy>(library: library::Library, name: &'static [u8]) -> Result<F, String> {
+    let found = library.symbol(name);
+    found.map_err(|name| format!("the GSSAPI library has no {}", name))
 }
 
 #[cfg(test)]

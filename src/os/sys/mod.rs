@@ -9,11 +9,13 @@ mod argv;
 mod child;
 #[cfg(feature = "cli")]
 mod confinement;
+mod crypt;
 mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
 mod gssapi;
 mod handover;
+mod library;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 mod listening_socket;
 #[cfg(feature = "tls")]
@@ -36,6 +38,7 @@ pub use self::argv::{effective_user, rewrite_arguments};
 pub(crate) use self::child::{isolate, kill_session, set_nonblocking};
 #[cfg(feature = "cli")]
 pub(crate) use self::confinement::confine_program;
+pub(crate) use self::crypt::Crypt;
 pub use self::descriptor::{unacknowledged, ReservedFd};
 pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]

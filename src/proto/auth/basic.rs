@@ -3,7 +3,7 @@
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 
-use super::is_same;
+use super::{LoginCheck, Verdict};
 use crate::config::{Credentials, Secret};
 
 const NAME: &str = "Basic";
@@ -16,12 +16,23 @@ pub fn basic(credentials: &Credentials) -> Secret {
 /// Returns whether a value of `Proxy-Authorization` is Basic with these credentials. Takes the same
 /// time for every wrong value of the same length.
 pub fn is_basic(value: &Secret, credentials: &Credentials) -> bool {
+    let decoded = decode_basic(value);
+    decoded.map_or(false, |(user, password)| {
+        credentials.check(&user, &password) == Verdict::Accepted
+    })
+}
+
+/// Returns the username and the password in a value of `Proxy-Authorization`; `None` if it isn't
+/// Basic.
+pub fn decode_basic(value: &Secret) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut parts = value.reveal().trim().splitn(2, ' ');
-    let is_basic = parts
-        .next()
-        .map_or(false, |scheme| scheme.eq_ignore_ascii_case(NAME));
-    let token = parts.next().unwrap_or_default().trim();
-    is_basic && is_same(token.as_bytes(), encode(credentials).as_bytes())
+    let is_basic = parts.next()?.eq_ignore_ascii_case(NAME);
+    let token = parts.next().filter(|_| is_basic)?.trim();
+    let mut user = STANDARD.decode(token).ok()?;
+    let colon = user.iter().position(|byte| *byte == b':')?;
+    let password = user.split_off(colon + 1);
+    user.truncate(colon);
+    Some((user, password))
 }
 
 fn encode(credentials: &Credentials) -> String {

@@ -12,14 +12,16 @@ mod cache;
 mod challenge;
 mod digest;
 mod lockout;
+mod login;
 mod negotiate;
 mod ntlm;
 
 use subtle::ConstantTimeEq;
 
-pub use self::basic::{basic, is_basic};
+pub use self::basic::{basic, decode_basic, is_basic};
 pub use self::cache::AuthCache;
 pub use self::challenge::Challenge;
+pub use self::login::{LoginCheck, LoginFault, Verdict};
 pub use self::negotiate::{ContextSource, NewContext, SecurityContext};
 
 pub(super) use self::authenticator::{Answer, Authenticator};
@@ -30,11 +32,11 @@ pub(super) use self::challenge::parameter;
 ///
 /// It stays a function in the compiled program: tests/torture/secrets.rs counts its instructions.
 #[inline(never)]
-pub(super) fn is_same(guess: &[u8], right: &[u8]) -> bool {
+pub(crate) fn is_same(guess: &[u8], right: &[u8]) -> bool {
     guess.ct_eq(right).into()
 }
 
 /// Fills `bytes` from the operating system's source of randomness; `None` if it has none.
-fn random(bytes: &mut [u8]) -> Option<()> {
+pub(crate) fn random(bytes: &mut [u8]) -> Option<()> {
     getrandom::getrandom(bytes).ok()
 }

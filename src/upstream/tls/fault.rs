@@ -39,7 +39,14 @@ impl TlsFault {
 /// Describes a TLS error for a log line: `UnexpectedEof` for an end without close_notify,
 /// `InvalidData` for other TLS errors. Errors of the connection, `WouldBlock` too, pass unchanged.
 pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
-    explain_with(error, peer, "check the port")
+    explain_with(
+        error,
+        peer,
+        match peer {
+            TlsPeer::Proxy | TlsPeer::PacServer => "use http://",
+            TlsPeer::Destination => "check the port",
+        },
+    )
 }
 
 /// Describes a TLS error like [`explain`]; `otherwise` is the advice for a peer without TLS.

@@ -20,7 +20,8 @@ use std::sync::Arc;
 pub use self::reply::{SocksRejection, SocksReply};
 
 use super::{method, CONNECT, LOGIN_VERSION, VERSION, VERSION_4};
-use crate::config::{Credentials, Host, HostPort};
+use crate::config::{Host, HostPort};
+use crate::proto::auth::LoginCheck;
 use crate::proto::Step;
 use crate::text::debug::debug_by_name;
 use crate::text::escape::Escaped;
@@ -40,10 +41,9 @@ pub struct SocksServer {
 /// The next message of the client.
 #[derive(Debug)]
 enum ClientMessage {
-    /// A SOCKS4 request, or the greeting of SOCKS5, from a client that must authenticate as this user,
-    /// if any.
-    First(Option<Arc<Credentials>>),
-    Login(Arc<Credentials>),
+    /// A SOCKS4 request, or the greeting of SOCKS5, from a client that must pass this check, if any.
+    First(Option<Arc<dyn LoginCheck>>),
+    Login(Arc<dyn LoginCheck>),
     Request,
 }
 
@@ -51,16 +51,18 @@ enum ClientMessage {
 debug_by_name!(SocksServer);
 
 impl SocksServer {
-    /// Returns the state before the first message of a client that must authenticate as `user`, if
-    /// any: then a SOCKS4 client is always rejected.
-    pub fn new(user: Option<Arc<Credentials>>) -> SocksServer {
+    /// Returns the state before the first message of a client that must pass `check`, if any: then a
+    /// SOCKS4 client is always rejected.
+    pub fn new(check: Option<Arc<dyn LoginCheck>>) -> SocksServer {
         SocksServer {
             bytes: Vec::new(),
-            next: ClientMessage::First(user),
+            next: ClientMessage::First(check),
         }
     }
 
-    /// Adds bytes from the client; returns the destination once its request is complete.
+    /// Adds bytes from the client; returns the destination once its request is complete. While the
+    /// check is pending, it asks for more and keeps the login, which the next piece completes even if
+    /// it is empty.
     ///
     /// # Errors
     ///
@@ -70,21 +72,21 @@ impl SocksServer {
         let bytes = &self.bytes[..];
         let end = |(destination, length)| (Step::Done(destination), ClientMessage::Request, length);
         let decoded = match &self.next {
-            ClientMessage::First(user) if bytes.first() == Some(&VERSION_4) => match user {
+            ClientMessage::First(check) if bytes.first() == Some(&VERSION_4) => match check {
                 Some(_) => return Err(SocksRejection::Password),
                 None => v4::request(bytes)?.map(end),
             },
-            ClientMessage::First(user) => {
-                let (method, next) = match user {
+            ClientMessage::First(check) => {
+                let (method, next) = match check {
                     None => (method::NO_AUTHENTICATION, ClientMessage::Request),
-                    Some(user) => (method::LOGIN, ClientMessage::Login(user.clone())),
+                    Some(check) => (method::LOGIN, ClientMessage::Login(check.clone())),
                 };
                 let answer = Step::Send(vec![VERSION, method]);
                 v5::greeting(bytes, method)?.map(|length| (answer, next, length))
             }
-            ClientMessage::Login(user) => {
+            ClientMessage::Login(check) => {
                 let answer = Step::Send(vec![LOGIN_VERSION, status::SUCCESS]);
-                v5::login(bytes, user)?.map(|length| (answer, ClientMessage::Request, length))
+                v5::login(bytes, &**check)?.map(|length| (answer, ClientMessage::Request, length))
             }
             ClientMessage::Request => v5::request(bytes)?.map(end),
         };

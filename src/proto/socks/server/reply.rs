@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::super::{atyp, method, reply_4, LOGIN_VERSION, VERSION};
 use super::{status, v4};
+use crate::proto::auth::LoginFault;
 
 /// The reply to a request: `REP` of SOCKS5 (RFC 1928 §6). SOCKS4 has one code for every failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +78,8 @@ pub enum SocksRejection {
     Method(u8),
     /// The SOCKS5 login has this version instead of 1.
     LoginVersion(u8),
-    /// The username or the password of the SOCKS5 login is wrong.
-    Login,
+    /// The SOCKS5 login is refused.
+    Login(LoginFault),
     /// The SOCKS5 request has this version instead of 5.
     Version(u8),
     /// The destination in the SOCKS5 request has this unknown address type.
@@ -104,7 +105,7 @@ impl SocksRejection {
     pub fn reply(&self) -> Vec<u8> {
         match self {
             SocksRejection::Method(_) => vec![VERSION, method::NO_ACCEPTABLE],
-            SocksRejection::LoginVersion(_) | SocksRejection::Login => {
+            SocksRejection::LoginVersion(_) | SocksRejection::Login(_) => {
                 vec![LOGIN_VERSION, status::FAILURE]
             }
             SocksRejection::Command {
@@ -143,9 +144,11 @@ impl fmt::Display for SocksRejection {
             SocksRejection::LoginVersion(version) => {
                 write!(f, "the SOCKS5 login has version {}", version)
             }
-            SocksRejection::Login => {
-                f.write_str("the username or the password of the SOCKS5 login is wrong")
-            }
+            SocksRejection::Login(fault) => f.write_str(
+                fault
+                    .reason()
+                    .unwrap_or("the username or the password of the SOCKS5 login is wrong"),
+            ),
             SocksRejection::Version(version) => {
                 write!(f, "the SOCKS5 request has version {}", version)
             }

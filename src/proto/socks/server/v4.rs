@@ -57,6 +57,8 @@ fn text_length(bytes: &[u8], too_long: SocksRejection) -> Result<Option<usize>, 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::super::{SocksReply, SocksServer};
@@ -187,7 +189,9 @@ mod tests {
     fn a_client_that_needs_a_password_is_rejected() {
         for bytes in &[&[4][..], &asking_for(b"example.org", 22)] {
             let joe = Credentials::new("joe", Secret::new("x")).unwrap();
-            let rejection = SocksServer::new(Some(joe.into())).feed(bytes).unwrap_err();
+            let rejection = SocksServer::new(Some(Arc::new(joe)))
+                .feed(bytes)
+                .unwrap_err();
             assert_eq!(rejection, SocksRejection::Password);
             assert_eq!(rejection.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
         }

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use super::super::atyp;
 use super::{destination, named, SocksRejection, CONNECT, LOGIN_VERSION, VERSION};
-use crate::config::{Credentials, Host, HostPort};
-use crate::proto::auth::is_same;
+use crate::config::{Host, HostPort};
+use crate::proto::auth::{LoginCheck, Verdict};
 
 /// Decodes `05 NMETHODS METHODS`, which must hold `method` (RFC 1928 §3).
 pub(super) fn greeting(bytes: &[u8], method: u8) -> Result<Option<usize>, SocksRejection> {
@@ -19,8 +19,9 @@ pub(super) fn greeting(bytes: &[u8], method: u8) -> Result<Option<usize>, SocksR
     }
 }
 
-/// Decodes `01 ULEN UNAME PLEN PASSWD`, which must be the `right` ones (RFC 1929 §2).
-pub(super) fn login(bytes: &[u8], right: &Credentials) -> Result<Option<usize>, SocksRejection> {
+/// Decodes `01 ULEN UNAME PLEN PASSWD`, which must pass the `check` (RFC 1929 §2). `None` also means
+/// that the check is pending.
+pub(super) fn login(bytes: &[u8], check: &dyn LoginCheck) -> Result<Option<usize>, SocksRejection> {
     match bytes.first() {
         Some(version) if *version != LOGIN_VERSION => {
             return Err(SocksRejection::LoginVersion(*version))
@@ -32,13 +33,10 @@ pub(super) fn login(bytes: &[u8], right: &Credentials) -> Result<Option<usize>, 
         Some((user, Some((password, _)))) => (user, password),
         _ => return Ok(None),
     };
-    // Compares both, so that the time doesn't show which of them is wrong.
-    let is_user = is_same(user, right.user().as_bytes());
-    let is_password = is_same(password, right.password().reveal().as_bytes());
-    if is_user && is_password {
-        Ok(Some(3 + user.len() + password.len()))
-    } else {
-        Err(SocksRejection::Login)
+    match check.check(user, password) {
+        Verdict::Accepted => Ok(Some(3 + user.len() + password.len())),
+        Verdict::Pending => Ok(None),
+        Verdict::Refused(fault) => Err(SocksRejection::Login(fault)),
     }
 }
 

@@ -8,6 +8,8 @@
 //!
 //! [`Inbound`] provides what differs: the protocols, the policy and the replies.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,7 +56,7 @@ pub(super) async fn serve_inbound(
     // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
     let opening = Box::pin(async {
         let limit = engine.settings().timeouts.handshake;
-        let handshake = read_handshake(client, inbound.handshake());
+        let handshake = read_handshake(client, inbound.handshake(session.ip()));
         let late = || Error::rejected("no request within the handshake timeout");
         let (client, request) = within(handshake, limit, late).await?;
         drop(reserved);
@@ -81,6 +83,7 @@ async fn open(
     engine: &Engine,
 ) -> Result<Option<(Rewind<Socket>, Opened, ClientSession, ConnectRequest)>, Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
+    let session = session.of(request.user.clone());
     let open = logged_as(session.context(), engine.open(&tunnel));
     match abort_on_reset(&mut client, open).await {
         Ok(Ok(opened)) => match client.write_all(&request.protocol.granted()).await {
@@ -118,6 +121,10 @@ async fn read_handshake<S: Transport>(
     let mut chunk = Vec::new();
     let request = loop {
         match handshake.feed(&chunk) {
+            Ok(Step::Read) if handshake.awaits_check() => {
+                poll_fn(|context| is_checked(&handshake, context)).await;
+                chunk.clear();
+            }
             Ok(Step::Read) => {
                 chunk = read(&mut client, handshake.silence_limit()).await?;
                 if chunk.is_empty() {
@@ -134,6 +141,15 @@ async fn read_handshake<S: Transport>(
         }
     };
     Ok((Rewind::new(client, handshake.into_rest()), request))
+}
+
+/// Is ready once no thread checks the client's password any more.
+fn is_checked(handshake: &InboundHandshake, context: &mut Context<'_>) -> Poll<()> {
+    let waker = context.waker().clone();
+    match handshake.is_checking(|| Box::new(|| waker.wake())) {
+        true => Poll::Pending,
+        false => Poll::Ready(()),
+    }
 }
 
 /// Reads the next bytes of a request; none at the client's end, or once it has been silent for

@@ -1,11 +1,13 @@
 use proptest::prelude::*;
 
 use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex};
 
 use super::super::super::method;
 use super::super::{SocksReply, SocksServer};
 use super::*;
-use crate::config::Secret;
+use crate::config::{Credentials, Secret};
+use crate::proto::auth::LoginFault;
 use crate::proto::Step;
 
 const GREETING: &[u8] = &[5, 2, 2, 0];
@@ -30,7 +32,7 @@ fn server() -> SocksServer {
 /// Returns a server that requires joe's login.
 fn server_of_joe() -> SocksServer {
     let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
-    SocksServer::new(Some(joe.into()))
+    SocksServer::new(Some(Arc::new(joe)))
 }
 
 fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
@@ -135,13 +137,46 @@ fn only_the_right_login_is_accepted() {
         (b"joe:p\xc3\xa4ss", b"x"),
     ] {
         let fault = logged_in(&login_of(user, password)).unwrap_err();
-        assert_eq!(fault, SocksRejection::Login);
+        assert_eq!(fault, SocksRejection::Login(LoginFault::Wrong));
         assert_eq!(fault.reply(), [1, 1]);
     }
     let fault = logged_in(b"\x05").unwrap_err();
     assert_eq!(fault, SocksRejection::LoginVersion(5));
     assert_eq!(fault.reply(), [1, 1]);
     assert_eq!(logged_in(b"\x01\x03joe"), Ok(Step::Read));
+}
+
+/// Answers the same to every login.
+#[derive(Debug)]
+struct Fixed(Mutex<Verdict>);
+
+impl LoginCheck for Fixed {
+    fn check(&self, _: &[u8], _: &[u8]) -> Verdict {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// The login isn't read twice, and what came with it is kept.
+#[test]
+fn a_login_waits_for_its_check() {
+    let check = Arc::new(Fixed(Mutex::new(Verdict::Pending)));
+    let mut server = SocksServer::new(Some(check.clone()));
+    assert_eq!(server.feed(GREETING), Ok(Step::Send(vec![5, 2])));
+    let all = [&login_of(b"joe", PASSWORD)[..], &named("a", 22)].concat();
+    for piece in &[&all[..], b"", b""] {
+        assert_eq!(server.feed(piece), Ok(Step::Read));
+    }
+    *check.0.lock().unwrap() = Verdict::Accepted;
+    assert_eq!(server.feed(b""), Ok(Step::Send(vec![1, 0])));
+    assert_eq!(server.feed(b""), Ok(Step::Done("a:22".parse().unwrap())));
+    for fault in &[LoginFault::Throttled, LoginFault::Busy] {
+        let check = Fixed(Mutex::new(Verdict::Refused(*fault)));
+        let mut server = SocksServer::new(Some(Arc::new(check)));
+        server.feed(GREETING).unwrap();
+        let rejection = server.feed(&all).unwrap_err();
+        assert_eq!(rejection.reply(), [1, 1]);
+        assert_eq!(Some(&rejection.to_string()[..]), fault.reason());
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@
 use std::io;
 
 use futures::future::{self, Either};
-use futures::{try_ready, Async, Future, Poll};
+use futures::{task, try_ready, Async, Future, Poll};
 use tokio_core_compat::task::As01;
 use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
@@ -55,7 +55,7 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = read_handshake(client, inbound.handshake(), engine.timer());
+    let handshake = read_handshake(client, inbound.handshake(session.ip()), engine.timer());
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
@@ -77,6 +77,7 @@ fn open(
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
+    let session = session.of(request.user.clone());
     // A failure is an item here because the client gets a reply first.
     let (context, opener) = (session.context().clone(), engine.clone());
     let opening = As01::pin(async move {
@@ -143,6 +144,12 @@ fn read_handshake<S: AsyncRead + AsyncWrite>(
     })
 }
 
+/// Returns a function that notifies the current task, from any thread.
+fn notify_current() -> Box<dyn FnOnce() + Send> {
+    let task = task::current();
+    Box::new(move || task.notify())
+}
+
 /// A client whose request isn't complete.
 struct Handshaking<S> {
     client: S,
@@ -157,7 +164,12 @@ struct Handshaking<S> {
 impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn poll(&mut self) -> Poll<Result<ConnectRequest, Rejection>, Error> {
         loop {
-            let step = if self.answer.is_empty() {
+            let step = if self.handshake.awaits_check() {
+                if self.handshake.is_checking(notify_current) {
+                    return Ok(Async::NotReady);
+                }
+                self.handshake.feed(&[])
+            } else if self.answer.is_empty() {
                 try_ready!(self.poll_read())
             } else {
                 try_ready!(self
