@@ -202,7 +202,7 @@ pub(super) fn bind_on<T>(
 ) -> Result<T, Error> {
     let addresses = resolve(bind, port).map_err(|e| {
         let why = Advised(format!("{}; use an address of this machine", e));
-        let address = format_args!("{}:{}", bind, port);
+        let address = format!("{}:{}", bind, port);
         Error::listen(address, io::Error::new(e.kind(), why))
     })?;
     let mut failed = None;
