@@ -86,14 +86,18 @@ impl fmt::Display for Reading {
     }
 }
 
-/// Returns the reading of each resource that has a limit.
-pub(crate) fn readings(clients: u64, max_clients: Option<usize>) -> Vec<Reading> {
-    let clients = max_clients.map(|most| Usage {
+/// Returns the use of clients, if they have a limit.
+fn of_clients(clients: u64, max_clients: Option<usize>) -> Option<Usage> {
+    max_clients.map(|most| Usage {
         used: clients,
         limit: most as u64,
-    });
+    })
+}
+
+/// Returns the reading of each resource that has a limit.
+pub(crate) fn readings(clients: u64, max_clients: Option<usize>) -> Vec<Reading> {
     let all = [
-        (Resource::Clients, clients),
+        (Resource::Clients, of_clients(clients, max_clients)),
         (Resource::Descriptors, resources::descriptors()),
         (Resource::Memory, resources::memory()),
     ];
@@ -107,18 +111,32 @@ pub(crate) fn readings(clients: u64, max_clients: Option<usize>) -> Vec<Reading>
 /// The smallest limit that is watched: with fewer clients, most numbers would be near it.
 const LEAST: u64 = 5;
 
-/// Pause between two readings.
+/// Pause between two readings of clients and descriptors, which cost next to nothing.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Number of pauses between two readings of memory, if it has a limit; otherwise six times as many.
+const MEMORY: u32 = 10;
 
 /// Starts a thread that warns when a resource is near its limit, and says when it no longer is.
 /// `clients` returns the number of clients.
 pub fn watch(max_clients: Option<usize>, clients: impl Fn() -> usize + Send + 'static) {
     let watch = move || {
         let mut near = Vec::new();
-        loop {
-            for reading in readings(clients() as u64, max_clients) {
-                report(&mut near, reading);
+        let mut report_use = |resource, usage: Option<Usage>| {
+            if let Some(usage) = usage {
+                report(&mut near, Reading { resource, usage });
             }
+        };
+        let mut until_memory = 0;
+        loop {
+            report_use(Resource::Clients, of_clients(clients() as u64, max_clients));
+            report_use(Resource::Descriptors, resources::descriptors());
+            if until_memory == 0 {
+                let memory = resources::memory();
+                until_memory = if memory.is_some() { MEMORY } else { MEMORY * 6 };
+                report_use(Resource::Memory, memory);
+            }
+            until_memory -= 1;
             thread::sleep(PAUSE);
         }
     };
