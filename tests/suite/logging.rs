@@ -447,6 +447,8 @@ fn syslog_gets_priority_tag_and_line() {
         .args(&["-vv", "--log-to", &format!("syslog:{}", path)])
         .start();
     let tag = format!("ptunnel[{}]: ", program.process().0);
+    let confined = receive(&daemon);
+    assert!(confined.contains("confined: "), "{}", confined);
     let first = receive(&daemon);
     assert!(
         first.starts_with(&format!("<30>{}info: limit of file descriptors: ", tag)),

@@ -1500,10 +1500,11 @@ const NUMBERS: &str = r#"{
             "carried": {"upload": 0, "download": 1}, "last_error": null}
     ],
     "tunnels": [
-        {"client": "192.0.2.7:50123", "listen": "127.0.0.1:8993", "proxy": "one.example:1 via two:2",
+        {"client": "192.0.2.7:50123", "user": "ann", "listen": "127.0.0.1:8993",
+            "proxy": "one.example:1 via two:2",
             "destination": "imap.example.org:993", "since": 913600.5,
             "carried": {"upload": 31, "download": 2000}},
-        {"client": "unix", "listen": "/run/<i>.sock", "proxy": null,
+        {"client": "unix", "user": null, "listen": "/run/<i>.sock", "proxy": null,
             "destination": "<b onclick='alert(1)'>:1", "since": 999990.5,
             "carried": {"upload": 3000000, "download": 32}}
     ],
@@ -1571,7 +1572,7 @@ turned-away: 4 connections closed: client not in --allow-from
 li: Last error on 127.0.0.1:8993, 1 min 1 s ago | refused <b> | What to do
 more: docs/guide.md explains every message under Troubleshooting. ptunnel --test shows the step that fails.
 tr: Client | Destination | Path | Duration | Bytes in | Bytes out
-tr: 192.0.2.7:50123 | on 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 31 B | 2.00 kB
+tr: ann at 192.0.2.7:50123 | on 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 31 B | 2.00 kB
 tr: Unix socket | on /run/<i>.sock | <b onclick='alert(1)'>:1 | direct | 10 s | 3.00 MB | 32 B
 tunnels-note: and 1,234 more
 ";
