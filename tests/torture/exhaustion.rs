@@ -68,7 +68,15 @@ fn expect_no_cost(args: &[&str]) {
     eventually("as few descriptors as before", || {
         process.descriptors() <= descriptors
     });
-    assert_eq!(crowd.program.stderr(), "");
+    assert_eq!(told(&crowd.program), "");
+}
+
+/// Returns what the program has logged, without the warnings that a limit is near: the tests go
+/// beyond it.
+fn told(program: &Running) -> String {
+    let stderr = program.stderr();
+    let lines = stderr.lines().filter(|line| !line.contains("near a limit"));
+    lines.map(|line| format!("{}\n", line)).collect()
 }
 
 #[test]
@@ -150,7 +158,7 @@ fn expect_burst_served(name: impl Fn(&Peer) -> String) {
         }
         // Regression: each client that ended let another one in, which lacked a descriptor again,
         // with up to sixteen warnings.
-        let told = program.stderr();
+        let told = told(&program);
         assert_eq!(told.lines().count(), 1, "{}", told);
     }
 }
@@ -180,7 +188,7 @@ fn a_listener_that_cannot_accept_pauses_and_logs_it() {
     thread::sleep(Duration::from_secs(3));
     let used = program.process().run_time() - before;
     assert!(used < Duration::from_millis(300), "{:?}", used);
-    assert_eq!(program.stderr().lines().count(), 1, "{}", program.stderr());
+    assert_eq!(told(&program).lines().count(), 1, "{}", program.stderr());
 }
 
 /// Regression: a client of the proxy names its destination after it has connected. Other clients
@@ -215,7 +223,7 @@ fn expect_requests_served(begin: impl Fn() -> Ptunnel) {
         }
         // Regression: each client that ended let another one in, which lacked a descriptor again,
         // with up to sixteen warnings.
-        let told = program.stderr();
+        let told = told(&program);
         let told = told
             .lines()
             .filter(|line| !line.contains("no proxy is given"));
