@@ -53,6 +53,7 @@ impl DestinationUrl {
     ///
     /// [`ParseError`] when it needs TLS and `tls` is `None`: the bytes are never sent unencrypted
     /// instead.
+    #[cfg_attr(not(feature = "tls"), allow(unreachable_code))] // without it, no TlsSpec exists
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
         let tls = match (self.tls, tls) {
             (None, _) => None,

@@ -190,6 +190,7 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "tls")]
     use super::super::TlsStart;
     use super::*;
 

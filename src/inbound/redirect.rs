@@ -3,18 +3,26 @@
 //! Such a client doesn't know of ptunnel. The kernel knows the address that it connected to. Its first
 //! bytes may hold the name, which a proxy is more likely to accept; they are passed on unchanged.
 
+#[cfg(any(feature = "cli", feature = "legacy"))]
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+#[cfg(any(feature = "cli", feature = "legacy"))]
+use std::net::SocketAddr;
+#[cfg(any(feature = "cli", feature = "legacy"))]
 use std::os::unix::io::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(any(feature = "cli", feature = "legacy"))]
 use socket2::SockRef;
 
 use super::handshake::InboundHandshake;
 use super::{ConnectRequest, DynamicConfig, Inbound, InboundProtocol, Rejection};
-use crate::config::{unmap_ipv4, HostPort};
+#[cfg(any(feature = "cli", feature = "legacy"))]
+use crate::config::unmap_ipv4;
+use crate::config::HostPort;
 use crate::error::Error;
+#[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::os::sys::original_destination;
 use crate::proto::{server_name, Step};
 use crate::upstream::{ProxySelector, Tunnel};
@@ -57,6 +65,7 @@ impl RedirectConfig {
     ///
     /// [`Error::rejected`] if the client's connection wasn't redirected. One to the listener itself
     /// would lead to the listener again.
+    #[cfg(any(feature = "cli", feature = "legacy"))]
     pub fn of(&self, client: &impl AsRawFd) -> Result<RedirectedClient, Error> {
         match destinations(client) {
             Ok((own, original)) if own == original => Err(not_redirected(format_args!(
@@ -72,6 +81,7 @@ impl RedirectConfig {
     }
 }
 
+#[cfg(any(feature = "cli", feature = "legacy"))]
 fn not_redirected(why: impl std::fmt::Display) -> Error {
     Error::rejected(format!(
         "the connection wasn't redirected ({}); send it here by a rule of nftables or iptables in \
@@ -82,6 +92,7 @@ fn not_redirected(why: impl std::fmt::Display) -> Error {
 
 /// Returns the listener's address as the kernel now sees it, and the one that the client connected
 /// to.
+#[cfg(any(feature = "cli", feature = "legacy"))]
 fn destinations(client: &impl AsRawFd) -> io::Result<(SocketAddr, SocketAddr)> {
     let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
     let own = SockRef::from(client).local_addr()?;

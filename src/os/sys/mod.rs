@@ -20,6 +20,7 @@ mod library;
 mod listening_socket;
 #[cfg(feature = "tls")]
 mod openssl;
+#[cfg(any(feature = "cli", feature = "legacy"))]
 mod original_destination;
 mod pipe;
 mod process;
@@ -51,6 +52,7 @@ pub(crate) use self::handover::{
 pub use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
+#[cfg(any(feature = "cli", feature = "legacy"))]
 pub(crate) use self::original_destination::original_destination;
 pub use self::pipe::Pipe;
 pub use self::process::{close_stdout, descriptor_limit, monotonic, raise_descriptor_limit};

@@ -48,6 +48,7 @@ fn portable(transcript: &[String]) -> Vec<&str> {
     let lines = transcript.iter().map(String::as_str);
     lines
         .filter(|line| !line.contains("limit of file descriptors: "))
+        .filter(|line| !line.contains("info: confined: "))
         .collect()
 }
 

@@ -208,7 +208,7 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn is_silent(&mut self) -> bool {
         let (timer, silence) = (&self.timer, &mut self.silence);
         let limit = self.handshake.silence_limit();
-        limit.map_or(false, |limit| {
+        limit.is_some_and(|limit| {
             silence.get_or_insert_with(|| timer.start(limit)).is_over()
         })
     }

@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn is_silent(&mut self) -> bool {
         let silence = &mut self.silence;
         let limit = self.handshake.silence_limit();
-        limit.map_or(false, |limit| {
+        limit.is_some_and(|limit| {
             let late = || Error::left(None);
             let start = || Box::new(deadline(future::empty(), limit, late)) as Box<_>;
             silence.get_or_insert_with(start).poll().is_err()
