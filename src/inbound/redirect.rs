@@ -166,6 +166,7 @@ impl NameReader {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(any(feature = "cli", feature = "legacy"))]
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
@@ -230,6 +231,7 @@ mod tests {
         assert_eq!(handshake.into_rest(), REQUEST);
     }
 
+    #[cfg(any(feature = "cli", feature = "legacy"))]
     #[test]
     #[cfg_attr(miri, ignore)] // which has no network
     fn a_connection_to_the_listener_itself_is_refused() {

@@ -47,6 +47,7 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 }
 
 /// Returns a warning when clients of other machines send passwords unencrypted to a port of `config`.
+#[cfg(feature = "cli")]
 pub(crate) fn clear_passwords(config: &Config) -> Option<String> {
     let selector = ProxySelector::new(Route::default());
     let all = listeners(config, &selector, &Logins::default());
