@@ -9,6 +9,7 @@ mod argv;
 mod child;
 #[cfg(feature = "cli")]
 mod confinement;
+#[cfg_attr(not(feature = "cli"), allow(dead_code))] // which reads the files of users
 mod crypt;
 mod descriptor;
 #[cfg(feature = "legacy")]
