@@ -16,7 +16,7 @@ DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml benches/may/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers prose clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb dist check-dist check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers prose clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -65,6 +65,18 @@ SHIPPED := $(TARGET)/packaging
 deb: ## make a Debian package of the program in target/debian
 	packaging/release $(SHIPPED)
 	packaging/debian/build $(SHIPPED) $(TARGET)/debian
+
+# The folder and the parts: PARTS='source deb', without the static program, whose OpenSSL and standard
+# library take minutes to build.
+DIST := $(TARGET)/dist
+PARTS ?= source deb static
+
+dist: ## make the files of a release in target/dist: source archive, Debian package, static program, SBOMs, checksums
+	rm -rf $(DIST)
+	packaging/dist $(DIST) $(SHIPPED) $(PARTS)
+
+check-dist: dist ## make them a second time elsewhere, compare byte by byte, and run the static program and its image
+	packaging/check-dist $(DIST) $(SHIPPED) $(PARTS)
 
 check-packaging: ## check the package, the unit, the manifests and the examples with the programs that read them
 	packaging/release $(SHIPPED)
