@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec, Users};
+use crate::config::{Cidr, Config, ListenSpec, Pattern, ProxySpec, ServeSpec, Users};
 use crate::inbound::DynamicConfig;
 use crate::listener::addr::ListenAddr;
 use crate::text::escape::Escaped;
@@ -43,11 +43,25 @@ impl fmt::Display for Summary<'_> {
         if let Some(serve) = &config.serve {
             write_proxy(serve, config.users.as_ref(), f)?;
         }
-        let mut blocks = config.allow_from.iter();
-        if let Some(first) = blocks.next() {
-            write!(f, "would accept clients from {}", first)?;
-            blocks.try_for_each(|block| write!(f, ", {}", block))?;
-            writeln!(f, " only")?;
+        if !config.allow_from.is_empty() {
+            let blocks = Blocks(&config.allow_from);
+            writeln!(f, "would accept clients from {} only", blocks)?;
+        }
+        if !config.balancers.is_empty() {
+            let blocks = Blocks(&config.balancers);
+            writeln!(f, "would read PROXY headers from {}", blocks)?;
+        }
+        let send = &config.route.send_proxy_protocol;
+        if let Some(version) = send.to_destination {
+            write!(f, "would send PROXY {} headers to ", version)?;
+            match send.destinations.len() {
+                0 => writeln!(f, "all destinations")?,
+                1 => writeln!(f, "1 destination")?,
+                count => writeln!(f, "{} destinations", count)?,
+            }
+        }
+        if let Some(version) = send.to_proxy {
+            writeln!(f, "would send PROXY {} headers to the proxy", version)?;
         }
         if let Some(status) = &config.status {
             let (bind, port) = (&status.bind, status.port);
@@ -59,6 +73,19 @@ impl fmt::Display for Summary<'_> {
         }
         if config.demo {
             writeln!(f, "would run the demo")?;
+        }
+        Ok(())
+    }
+}
+
+/// Displays as a list.
+struct Blocks<'a>(&'a [Cidr]);
+
+impl fmt::Display for Blocks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, block) in self.0.iter().enumerate() {
+            let before = if index == 0 { "" } else { ", " };
+            write!(f, "{}{}", before, block)?;
         }
         Ok(())
     }

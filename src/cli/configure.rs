@@ -39,7 +39,8 @@ pub(super) fn configure(
         .collect::<Result<_, Error>>()?;
     let listen = options.one_or_default("listen")?;
     let stdio = stdio(options)?;
-    let allow_from = allow_from(options)?;
+    let allow_from = blocks(options, "allow-from")?;
+    let balancers = blocks(options, "accept-proxy-protocol")?;
     let dynamic_user = dynamic_user(options, env, missing)?;
     let dynamic = options.all("dynamic")?;
     let redirect = options.all("redirect")?;
@@ -72,6 +73,7 @@ pub(super) fn configure(
         status: status(options, warnings)?,
         inherited: env.inherited()?,
         allow_from,
+        balancers,
         demo,
         test,
         route: Route::default(),
@@ -123,7 +125,7 @@ pub(super) fn configure(
     let is_without_port = config.redirect.is_empty() && config.serve.is_none();
     if !demo && are_paths && is_without_port {
         let why = "clients of Unix sockets have no address";
-        warnings.extend(options.unused(&["allow-from"], why));
+        warnings.extend(options.unused(&["allow-from", "accept-proxy-protocol"], why));
     }
     if config.log_format == LogFormat::Json {
         warnings.extend(options.unused(&["log-time"], "JSON lines have the time"));
@@ -222,8 +224,8 @@ fn own_words(words: &[&Value]) -> usize {
     }
 }
 
-fn allow_from(options: &Options) -> Result<Vec<Cidr>, Error> {
-    let lists = options.all::<CidrList>("allow-from")?;
+fn blocks(options: &Options, name: &str) -> Result<Vec<Cidr>, Error> {
+    let lists = options.all::<CidrList>(name)?;
     Ok(lists.into_iter().flat_map(|CidrList(list)| list).collect())
 }
 

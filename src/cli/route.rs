@@ -5,7 +5,7 @@ use super::options::{Options, Position};
 use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, timeouts::pac_interval, tls};
 use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol};
-use crate::config::{ProxySpec, ProxyUrl, Route, TlsPeer};
+use crate::config::{ProxySpec, ProxyUrl, Route, SendProxyProtocol, TlsPeer};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 use crate::upstream::pac;
@@ -67,6 +67,9 @@ pub(super) fn route(
             });
         }
         warnings.push("no proxy is given; connecting directly".into());
+    }
+    if urls.is_empty() && pac.is_none() {
+        warnings.extend(options.unused(&["send-proxy-protocol-to-proxy"], "no proxy is given"));
     }
     let passwords = Passwords::new(options, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
@@ -146,6 +149,7 @@ pub(super) fn route(
         failover_on: options.one("failover-on")?.unwrap_or_default(),
         schemes: options.one("proxy-auth")?.unwrap_or_default(),
         headers: options.all("header")?,
+        send_proxy_protocol: send_proxy_protocol(options)?,
         family,
     })
 }
@@ -178,6 +182,15 @@ fn pac_fetch(
         family,
         interval,
     }))
+}
+
+/// Returns the peers that get PROXY headers.
+fn send_proxy_protocol(options: &Options) -> Result<SendProxyProtocol, Error> {
+    Ok(SendProxyProtocol {
+        to_destination: options.one("send-proxy-protocol")?,
+        destinations: options.all("proxy-protocol-to")?,
+        to_proxy: options.one("send-proxy-protocol-to-proxy")?,
+    })
 }
 
 /// Returns the proxies that an option names.

@@ -26,6 +26,7 @@ mod pac_url;
 mod parse_error;
 mod proxy;
 mod proxy_defaults;
+mod proxy_protocol;
 mod proxy_url;
 mod tls;
 mod tls_start;
@@ -59,6 +60,7 @@ use self::parse_error::wrong;
 pub use self::parse_error::ParseError;
 pub use self::proxy::{DnsMode, Protocol, ProxySpec};
 pub use self::proxy_defaults::ProxyDefaults;
+pub use self::proxy_protocol::{ProxyProtocol, SendProxyProtocol};
 pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
 pub use self::tls_start::TlsStart;
@@ -258,6 +260,8 @@ pub struct Route {
     pub schemes: Schemes,
     /// Added to each CONNECT request.
     pub headers: Vec<Header>,
+    /// The peers that get the client's address in a PROXY header.
+    pub send_proxy_protocol: SendProxyProtocol,
     /// The addresses that are tried.
     pub family: Family,
 }
@@ -272,7 +276,8 @@ impl Route {
     /// Returns whether a tunnel to the destination takes the same path by both routes.
     pub(crate) fn is_same_to(&self, destination: &HostPort, other: &Route) -> bool {
         if self.is_direct(destination) && other.is_direct(destination) {
-            return self.family == other.family;
+            let header = |route: &Route| route.send_proxy_protocol.for_destination(destination);
+            return self.family == other.family && header(self) == header(other);
         }
         let alike = Route {
             no_proxy: other.no_proxy.clone(),
@@ -314,6 +319,8 @@ pub struct Config {
     pub inherited: Vec<InheritedFd>,
     /// The clients that listeners accept; empty accepts all.
     pub allow_from: Vec<Cidr>,
+    /// The balancers, whose connections begin with a PROXY header.
+    pub balancers: Vec<Cidr>,
     /// Whether to run the demo on loopback and exit.
     pub demo: bool,
     /// Whether to test the path to each destination and exit.

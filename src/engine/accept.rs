@@ -3,19 +3,25 @@
 //! A listener accepts from its start until it is closed or ptunnel shuts down; clients that are
 //! connected by then are served to their end.
 
+use std::sync::Arc;
+
 use futures::future::{self, Either};
 use futures::sync::oneshot;
 use futures::{Future, Stream};
 use log::error;
 
 use super::inbound::serve_inbound;
+use super::limits::deadline;
+use super::proxy_header::read_proxy_header;
 use super::{boxed, Client, Engine, Listener, Permits};
 use crate::engine::io::BoundSocket;
 use crate::error::Error;
+use crate::listener::balancer::late_header;
 use crate::listener::bind::BoundListener;
 use crate::listener::kind::ListenerKind;
 use crate::listener::settings::ListenerSettings;
 use crate::observe::access_log::{self, ClientSession, LogContext};
+use crate::proto::proxy_protocol::ClientAddresses;
 
 impl Engine {
     /// Serves the clients of a listener, from its start until it is closed or `stopped` resolves.
@@ -47,10 +53,13 @@ impl Engine {
         let serve_each = clients.for_each(move |client| {
             let settings = handle.settings();
             let context = LogContext::new(client.origin, settings.name.clone());
-            if settings.acl.admits(&context) {
+            if settings.is_balancer(client.origin) {
+                let served = engine.serve_balanced(client, context, settings);
+                engine.handle().spawn(served);
+            } else if settings.acl.admits(&context) {
                 engine
                     .handle()
-                    .spawn(engine.serve(client, context, &settings));
+                    .spawn(engine.serve(client, context, None, &settings));
             }
             Ok(())
         });
@@ -68,11 +77,57 @@ impl Engine {
         Ok(())
     }
 
-    /// Serves one client. Logs once why a client can't be served.
+    /// Serves a client of a balancer, after the header that names the client.
+    fn serve_balanced(
+        &self,
+        client: Client,
+        balancer: LogContext,
+        settings: Arc<ListenerSettings>,
+    ) -> impl Future<Item = (), Error = ()> {
+        let engine = self.with_settings(&settings);
+        let Client {
+            socket,
+            origin,
+            permit,
+            reserved,
+        } = client;
+        let limit = engine.settings().timeouts.handshake;
+        let header = read_proxy_header(socket);
+        deadline(header, limit, engine.timer(), late_header).then(move |read| {
+            let (socket, header) = match read {
+                Ok((socket, addresses)) => (Some(socket), Ok(addresses)),
+                Err(e) => (None, Err(e)),
+            };
+            match (socket, settings.admit(&balancer, header)) {
+                (Some(socket), Some((context, addresses))) => {
+                    let client = Client {
+                        socket,
+                        origin,
+                        permit,
+                        reserved,
+                    };
+                    Either::A(engine.serve(client, context, addresses, &settings))
+                }
+                _ => Either::B(future::ok(())),
+            }
+        })
+    }
+
+    /// Returns an engine with the limits of a listener.
+    fn with_settings(&self, settings: &ListenerSettings) -> Engine {
+        match &settings.limits {
+            Some(limits) => self.with_limits(limits),
+            None => self.clone(),
+        }
+    }
+
+    /// Serves one client; `addresses` are those that a balancer named. Logs once why a client can't
+    /// be served.
     fn serve(
         &self,
         client: Client,
         context: LogContext,
+        addresses: Option<ClientAddresses>,
         settings: &ListenerSettings,
     ) -> impl Future<Item = (), Error = ()> {
         let Client {
@@ -81,12 +136,10 @@ impl Engine {
             reserved,
             ..
         } = client;
-        let engine = match &settings.limits {
-            Some(limits) => self.with_limits(limits),
-            None => self.clone(),
-        };
+        let engine = self.with_settings(settings);
+        let kind = settings.kind_for(addresses, || socket.addresses());
         let session = ClientSession::new(context.clone(), settings.stats.as_ref());
-        let served = match &settings.kind {
+        let served = match &*kind {
             ListenerKind::Tunnel(tunnel) => {
                 drop(reserved); // a dial takes its descriptor, or reserves one, at its first poll
                 Either::A(engine.carry(socket, session, tunnel).map(drop))

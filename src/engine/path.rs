@@ -18,7 +18,7 @@ use log::debug;
 use super::limits::deadline;
 use super::negotiate::negotiate;
 use super::resolve::Resolver;
-use super::{boxed, dial, secure, BoxFuture, Engine, Tunnel};
+use super::{announce, boxed, dial, secure, BoxFuture, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
@@ -100,7 +100,7 @@ impl Engine {
         }))
     }
 
-    /// Opens one candidate, and TLS with the destination where the tunnel has that.
+    /// Opens one candidate, and sends the destination what comes first: a PROXY header, TLS.
     fn open_via(
         &self,
         path: &ProxyChain,
@@ -115,7 +115,8 @@ impl Engine {
                 Either::B(self.dial(peer, address, tunnel.family(), resolver))
             }
         };
-        if tunnel.destination().tls.is_none() {
+        let header = tunnel.proxy_header();
+        if tunnel.destination().tls.is_none() && header.is_empty() {
             return Either::A(reached);
         }
         let (engine, tunnel) = (self.clone(), tunnel.clone());
@@ -123,7 +124,9 @@ impl Engine {
             let Destination { address, tls } = tunnel.destination();
             let peer = Peer::Destination(address.clone());
             let limit = engine.settings().timeouts.handshake;
-            let secured = secure(stream, peer.clone(), tls);
+            let announced = announce(stream, header, peer.clone());
+            let (named, tls) = (peer.clone(), tls.clone());
+            let secured = announced.and_then(move |stream| secure(stream, named, &tls));
             deadline(secured, limit, engine.timer(), move || {
                 Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
@@ -141,7 +144,15 @@ impl Engine {
             Some(previous) => Either::B(Box::new(self.connect(previous))),
             None => {
                 let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
-                Either::A(self.dial(hop.peer(), address, hop.family(), resolver))
+                let dialed = self.dial(hop.peer(), address, hop.family(), resolver);
+                let (header, peer) = (hop.proxy_header(), hop.peer());
+                if header.is_empty() {
+                    return Either::A(dialed);
+                }
+                // The send buffer of a new connection has room for it.
+                Either::B(boxed(
+                    dialed.and_then(move |stream| announce(stream, header, peer)),
+                ))
             }
         }
     }

@@ -1,7 +1,10 @@
-//! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
+//! What precedes the bytes for a proxy or a destination, on a socket or on the tunnel that the proxy
+//! before granted: the PROXY header, and TLS.
 
 use futures::future::{self, Either};
 use futures::Future;
+use tokio_io::io as aio;
+use tokio_io::AsyncWrite;
 
 use crate::config::TlsSpec;
 use crate::engine::io::{Rewind, Transport, Upstream};
@@ -26,6 +29,21 @@ pub fn secure<S: Transport + 'static>(
         Err(layered) => Either::B(layer::secure(layered, peer, spec)),
     };
     Either::B(secured.map(|(stream, front)| Rewind::new(Upstream::Layered(stream), front)))
+}
+
+/// Sends a PROXY header as the first bytes of `stream`.
+///
+/// Fails with `Error::negotiation`; then, and when the future is dropped, the connection is closed.
+/// It has no time limit: the caller sets one.
+pub fn announce<S: AsyncWrite>(
+    stream: S,
+    header: Vec<u8>,
+    peer: Peer,
+) -> impl Future<Item = S, Error = Error> {
+    aio::write_all(stream, header).then(|sent| match sent {
+        Ok((stream, _)) => Ok(stream),
+        Err(e) => Err(Error::negotiation(peer, e)),
+    })
 }
 
 #[cfg(feature = "tls")]

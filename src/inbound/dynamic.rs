@@ -9,6 +9,7 @@ use super::logins::Logins;
 use super::{ConnectRequest, Inbound, Rejection};
 use crate::config::{Credentials, HostPort, Users};
 use crate::error::Error;
+use crate::proto::proxy_protocol::ClientAddresses;
 use crate::upstream::{ProxySelector, Tunnel};
 
 /// The rules of a `-D` listener: the users that clients must present, and the proxies that carry them.
@@ -18,6 +19,7 @@ pub struct DynamicConfig {
     selector: Arc<ProxySelector>,
     login: Login,
     exclude_local: bool,
+    client: Option<Arc<ClientAddresses>>,
 }
 
 impl DynamicConfig {
@@ -27,6 +29,7 @@ impl DynamicConfig {
             selector: selector.clone(),
             login: Login::of(user),
             exclude_local: false,
+            client: None,
         }
     }
 
@@ -36,6 +39,11 @@ impl DynamicConfig {
             login: Login::Users(users.clone(), logins.clone()),
             ..self
         }
+    }
+
+    /// Returns the rules for one client, whose address PROXY headers have.
+    pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> DynamicConfig {
+        DynamicConfig { client, ..self }
     }
 
     /// Excludes this machine and its links from the destinations that are reached directly: for a
@@ -78,6 +86,7 @@ impl Inbound for DynamicConfig {
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         Tunnel::chosen_by_client(destination, &self.selector, self.exclude_local)
+            .for_client(self.client.clone())
     }
 
     fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection {

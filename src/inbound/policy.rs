@@ -8,9 +8,10 @@ use super::http::HttpRules;
 use super::login::Login;
 use super::logins::Logins;
 use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
-use crate::config::{Host, HostPort, Route, ServeSpec, Users};
+use crate::config::{Host, HostPort, Route, SendProxyProtocol, ServeSpec, Users};
 use crate::error::{Error, TunnelPath};
 use crate::proto::auth::{decode_basic, LoginCheck, LoginFault, Verdict};
+use crate::proto::proxy_protocol::ClientAddresses;
 use crate::proto::{encode_response, reason_phrase, ConnectHead, ForwardError, Malformed, Refusal};
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
@@ -26,16 +27,21 @@ pub struct Policy {
     login: Login,
     /// Selects no proxy: destinations are reached directly.
     direct: Arc<ProxySelector>,
+    client: Option<Arc<ClientAddresses>>,
+    is_balanced: bool,
 }
 
 impl PartialEq for Policy {
     /// Compares the decisions, not the form of the listener's address.
     fn eq(&self, other: &Policy) -> bool {
         let is_same_login = self.login == other.login;
+        let is_reached_alike = self.is_balanced == other.is_balanced
+            && self.send_proxy_protocol() == other.send_proxy_protocol();
         let (one, other) = (&*self.spec, &*other.spec);
         is_same_login
             && one.allow == other.allow
             && one.bind.is_loopback() == other.bind.is_loopback()
+            && is_reached_alike
     }
 }
 
@@ -46,6 +52,8 @@ impl Policy {
             login: Login::of(spec.credentials.as_ref()),
             spec: Arc::new(spec),
             direct: ProxySelector::new(Route::default()),
+            client: None,
+            is_balanced: false,
         }
     }
 
@@ -57,8 +65,35 @@ impl Policy {
         }
     }
 
+    /// Sends PROXY headers to these destinations.
+    pub(crate) fn sending(self, send_proxy_protocol: SendProxyProtocol) -> Policy {
+        let direct = ProxySelector::new(Route {
+            send_proxy_protocol,
+            ..Route::default()
+        });
+        Policy { direct, ..self }
+    }
+
+    /// Sets whether a balancer can connect clients of other machines.
+    pub(crate) fn balanced(self, is_balanced: bool) -> Policy {
+        Policy {
+            is_balanced,
+            ..self
+        }
+    }
+
     pub(crate) fn requires_login(&self) -> bool {
         self.login.is_required()
+    }
+
+    /// Returns the rules for one client, whose address PROXY headers have.
+    pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> Policy {
+        Policy { client, ..self }
+    }
+
+    /// Returns the destinations that get PROXY headers.
+    pub(crate) fn send_proxy_protocol(&self) -> &SendProxyProtocol {
+        &self.direct.route().send_proxy_protocol
     }
 
     /// Returns the destination of a request, if the client is allowed to reach it.
@@ -110,7 +145,7 @@ impl Policy {
             port: target.port,
         };
         match target.host {
-            _ if allow.is_empty() => !bind.is_loopback(),
+            _ if allow.is_empty() => self.is_balanced || !bind.is_loopback(),
             Host::Name(_) => !allow.iter().any(|pattern| pattern.covers(&localhost)),
             // A pattern covers the address itself.
             Host::Ip(_) => false,
@@ -126,6 +161,7 @@ impl Inbound for Policy {
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         let exclude_local = self.excludes_local(&destination);
         Tunnel::chosen_by_client(destination, &self.direct, exclude_local)
+            .for_client(self.client.clone())
     }
 
     fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection {

@@ -24,6 +24,7 @@ use crate::config::HostPort;
 use crate::error::Error;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::os::sys::original_destination;
+use crate::proto::proxy_protocol::ClientAddresses;
 use crate::proto::{server_name, Step};
 use crate::upstream::{ProxySelector, Tunnel};
 
@@ -44,6 +45,13 @@ impl RedirectConfig {
     pub fn new(selector: &Arc<ProxySelector>) -> RedirectConfig {
         RedirectConfig {
             clients: DynamicConfig::new(selector, None),
+        }
+    }
+
+    /// As [`DynamicConfig::for_client`].
+    pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> RedirectConfig {
+        RedirectConfig {
+            clients: self.clients.for_client(client),
         }
     }
 

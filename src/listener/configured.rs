@@ -25,7 +25,12 @@ pub(super) fn listeners(
     logins: &Logins,
 ) -> Vec<ConfiguredListener<String>> {
     let mut dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
-    let mut policies: Vec<Policy> = config.serve.iter().cloned().map(Policy::new).collect();
+    let policy = |spec| {
+        Policy::new(spec)
+            .sending(config.route.send_proxy_protocol.clone())
+            .balanced(!config.balancers.is_empty())
+    };
+    let mut policies: Vec<Policy> = config.serve.iter().cloned().map(policy).collect();
     if let Some(users) = &config.users {
         dynamic = dynamic.of_users(users, logins);
         policies = policies

@@ -1,8 +1,11 @@
 //! The kinds of listeners.
 
+use std::sync::Arc;
+
 use crate::inbound::policy::Policy;
 use crate::inbound::{DynamicConfig, RedirectConfig};
 use crate::observe::status::ListenerInfo;
+use crate::proto::proxy_protocol::ClientAddresses;
 use crate::upstream::Tunnel;
 
 /// The kind of a listener: its service for its clients. Cheap to clone, and to send to another
@@ -28,12 +31,40 @@ impl ListenerKind {
         }
     }
 
+    /// Returns whether a balancer can be in front. The kernel redirects only the clients' own
+    /// connections.
+    pub(crate) fn can_be_balanced(&self) -> bool {
+        !matches!(self, ListenerKind::Redirect(_))
+    }
+
     /// Returns whether clients send passwords unencrypted.
     pub(crate) fn takes_clear_passwords(&self) -> bool {
         match self {
             ListenerKind::Tunnel(_) | ListenerKind::Redirect(_) => false,
             ListenerKind::Dynamic(dynamic) => dynamic.requires_login(),
             ListenerKind::Proxy(policy) => policy.requires_login(),
+        }
+    }
+
+    /// Returns whether a destination or a proxy gets the client's address.
+    pub(crate) fn sends_addresses(&self) -> bool {
+        match self {
+            ListenerKind::Tunnel(tunnel) => &tunnel.selector().route().send_proxy_protocol,
+            ListenerKind::Dynamic(dynamic) => &dynamic.selector().route().send_proxy_protocol,
+            ListenerKind::Redirect(redirect) => &redirect.selector().route().send_proxy_protocol,
+            ListenerKind::Proxy(policy) => policy.send_proxy_protocol(),
+        }
+        .is_used()
+    }
+
+    /// Returns the service for one client, whose address PROXY headers have.
+    pub(crate) fn for_client(&self, client: Option<ClientAddresses>) -> ListenerKind {
+        let client = client.map(Arc::new);
+        match self.clone() {
+            ListenerKind::Tunnel(tunnel) => ListenerKind::Tunnel(tunnel.for_client(client)),
+            ListenerKind::Dynamic(dynamic) => ListenerKind::Dynamic(dynamic.for_client(client)),
+            ListenerKind::Redirect(redirect) => ListenerKind::Redirect(redirect.for_client(client)),
+            ListenerKind::Proxy(policy) => ListenerKind::Proxy(policy.for_client(client)),
         }
     }
 

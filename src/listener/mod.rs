@@ -7,6 +7,7 @@
 
 pub mod acl;
 pub(crate) mod addr;
+pub mod balancer;
 pub mod bind;
 mod configured;
 pub mod kind;

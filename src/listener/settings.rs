@@ -1,13 +1,16 @@
 //! Settings of a listener that a reload can change.
 
+use std::borrow::Cow;
 use std::mem;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::config::{Config, Splice, Timeouts};
+use crate::config::{Cidr, Config, Splice, Timeouts};
 use crate::listener::acl::IpAcl;
 use crate::listener::kind::ListenerKind;
 use crate::observe::stats::Stats;
 use crate::os::mutex::lock;
+use crate::proto::proxy_protocol::ClientAddresses;
 use crate::text::debug::debug_by_name;
 
 /// The settings and the life of a listener, shared by its threads. Cheap to clone.
@@ -36,6 +39,8 @@ pub struct ListenerSettings {
     pub name: Option<Arc<str>>,
     /// The clients that may connect.
     pub acl: IpAcl,
+    /// The peers whose connections begin with a PROXY header.
+    pub balancers: Vec<Cidr>,
     /// The listener's service for them.
     pub kind: ListenerKind,
     /// The limits; `None` for those that the engine was made with.
@@ -58,10 +63,28 @@ impl From<ListenerKind> for ListenerSettings {
         ListenerSettings {
             name: None,
             acl: IpAcl::default(),
+            balancers: Vec::new(),
             kind,
             limits: None,
             stats: None,
         }
+    }
+}
+
+impl ListenerSettings {
+    /// Returns the listener's service for one client. If that gets PROXY headers, they have the
+    /// addresses that a balancer `named`, or those of the `connection`: the client's and ptunnel's.
+    pub fn kind_for(
+        &self,
+        named: Option<ClientAddresses>,
+        connection: impl FnOnce() -> Option<(SocketAddr, SocketAddr)>,
+    ) -> Cow<'_, ListenerKind> {
+        if !self.kind.sends_addresses() {
+            return Cow::Borrowed(&self.kind);
+        }
+        let of_connection = |(client, here)| ClientAddresses::new(client, here);
+        let client = named.or_else(|| connection().map(of_connection));
+        Cow::Owned(self.kind.for_client(client))
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let selector = ProxySelector::new(Route::default());
     let listeners = listeners(config, &selector, &Logins::default());
     for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
-        permit(&kind, addr.exposed_port(), config).map_err(|e| (index, e))?;
+        let exposure = Exposure::new(&kind, addr.exposed_port(), &addr, config);
+        permit(&kind, exposure, config).map_err(|e| (index, e))?;
         before.push((kind.label(), addr));
     }
     let status = config.status.iter();
@@ -94,14 +95,16 @@ pub(super) fn checked_listeners(
             }
         };
         for addr in addrs {
-            let exposed_at = exposed_at(&addr)?;
-            match (&addr, &exposed_at) {
-                (ListenAddr::Inherited(_), Some(at)) if kind.takes_clear_passwords() => {
+            let exposure = Exposure::new(&kind, exposed_at(&addr)?, &addr, config);
+            match (&addr, &exposure) {
+                (ListenAddr::Inherited(_), Some(Exposure::At(at)))
+                    if kind.takes_clear_passwords() =>
+                {
                     warn!("{}", clear_passwords_at(at))
                 }
                 _ => {}
             }
-            let kind = match (kind.clone(), &exposed_at) {
+            let kind = match (kind.clone(), &exposure) {
                 (ListenerKind::Dynamic(dynamic), Some(_)) => {
                     ListenerKind::Dynamic(dynamic.exclude_local())
                 }
@@ -110,7 +113,7 @@ pub(super) fn checked_listeners(
                 }
                 (kind, _) => kind,
             };
-            permit(&kind, exposed_at, config)?;
+            permit(&kind, exposure, config)?;
             checked.push(ConfiguredListener { kind, addr });
         }
     }
@@ -143,15 +146,39 @@ fn conflict(first: &(String, ListenAddr), second: &(String, ListenAddr)) -> Erro
     })
 }
 
-/// Checks that a listener isn't an open proxy; `exposed_at` is its address if other machines can
-/// connect to it.
+/// How clients of other machines reach a listener.
+enum Exposure {
+    /// They can connect to this address.
+    At(String),
+    /// A balancer can connect them.
+    Balanced,
+}
+
+impl Exposure {
+    /// Returns the exposure of a listener at `addr`; `exposed_at` is its address if other machines
+    /// can connect to it.
+    fn new<S>(
+        kind: &ListenerKind,
+        exposed_at: Option<String>,
+        addr: &ListenAddr<S>,
+        config: &Config,
+    ) -> Option<Exposure> {
+        let is_balanced = kind.can_be_balanced()
+            && matches!(addr, ListenAddr::Port(..))
+            && !config.balancers.is_empty();
+        let balanced = Some(Exposure::Balanced).filter(|_| is_balanced);
+        exposed_at.map(Exposure::At).or(balanced)
+    }
+}
+
+/// Checks that a listener isn't an open proxy.
 ///
 /// # Errors
 ///
 /// A usage error that names the options which restrict the clients.
-fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> Result<(), Error> {
-    let address = match exposed_at {
-        Some(address) if config.allow_from.is_empty() => address,
+fn permit(kind: &ListenerKind, exposure: Option<Exposure>, config: &Config) -> Result<(), Error> {
+    let exposure = match exposure {
+        Some(exposure) if config.allow_from.is_empty() => exposure,
         _ => return Ok(()),
     };
     let (is_restricted, remedies) = match kind {
@@ -173,12 +200,18 @@ fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> R
     if is_restricted {
         return Ok(());
     }
-    Err(Error::usage(format!(
-        "{} {} would be an open proxy; bind it to 127.0.0.1, or add {}--allow-from CIDR",
-        kind.label(),
-        address,
-        remedies
-    )))
+    let label = kind.label();
+    Err(Error::usage(match exposure {
+        Exposure::At(address) => format!(
+            "{} {} would be an open proxy; bind it to 127.0.0.1, or add {}--allow-from CIDR",
+            label, address, remedies
+        ),
+        Exposure::Balanced => format!(
+            "{} would be an open proxy behind a balancer of --accept-proxy-protocol; add {}\
+             --allow-from CIDR",
+            label, remedies
+        ),
+    }))
 }
 
 /// Returns the address as text if other machines can connect to it.

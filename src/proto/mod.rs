@@ -1,4 +1,4 @@
-//! The protocols as bytes: HTTP/1.1, SOCKS 4 and 5, and authentication.
+//! The protocols as bytes: HTTP/1.1, SOCKS 4 and 5, authentication, and the PROXY protocol.
 //!
 //! Holds decoders, encoders and state machines. Must not hold anything that reads, writes, waits or
 //! names futures, nor options of the command line, except `--proxy-auth` in the text of a refusal.
@@ -12,6 +12,7 @@
 //!   request for an `http://` URL, and a [`Reply`] the server's reply. [`server_name`] finds the
 //!   destination's name in what a redirected client sends to it.
 //! - With a server: a [`Download`] is the reply to ptunnel's own GET.
+//! - In front of either: [`proxy_protocol`] has the header with the client's address.
 //!
 //! An incomplete message is `None`, not an error; a complete one comes with its length, after which
 //! other bytes can follow. httparse tokenizes heads; their limits and their meaning are decided
@@ -36,6 +37,7 @@
 pub mod auth;
 mod http;
 mod negotiation;
+pub mod proxy_protocol;
 mod refusal;
 mod server_name;
 mod socks;

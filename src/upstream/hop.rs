@@ -101,6 +101,14 @@ impl Hop {
         }
     }
 
+    /// Returns the PROXY header that the proxy reads first, before TLS; empty if it gets none. Only
+    /// the proxy that ptunnel dials can get one.
+    pub fn proxy_header(&self) -> Vec<u8> {
+        let send = &self.tunnel.selector().route().send_proxy_protocol;
+        self.tunnel
+            .encode_header(send.to_proxy.filter(|_| self.index == 0))
+    }
+
     /// Returns which addresses of the proxy are tried.
     pub fn family(&self) -> Family {
         self.tunnel.selector().route().family

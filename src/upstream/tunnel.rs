@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Failover, ProxySelector};
-use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, ProxySpec, Route};
+use crate::config::{
+    Destination, FailoverOn, Family, Header, Host, HostPort, ProxyProtocol, ProxySpec, Route,
+};
 use crate::error::Error;
+use crate::proto::proxy_protocol::{encode, ClientAddresses};
 
 /// A destination and its proxy selector. Cheap to clone, and to send to another thread.
 ///
@@ -26,6 +29,8 @@ pub struct Tunnel {
     is_chosen_by_client: bool,
     exclude_local: bool,
     is_for_observer: bool,
+    /// The client that PROXY headers name, if any.
+    client: Option<Arc<ClientAddresses>>,
 }
 
 impl Tunnel {
@@ -44,6 +49,7 @@ impl Tunnel {
             is_chosen_by_client: false,
             exclude_local: false,
             is_for_observer: false,
+            client: None,
         }
     }
 
@@ -68,6 +74,25 @@ impl Tunnel {
             is_for_observer: true,
             ..self
         }
+    }
+
+    /// Returns the tunnel for a client whose address the PROXY headers have; otherwise they say that
+    /// ptunnel itself connects.
+    pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> Tunnel {
+        Tunnel { client, ..self }
+    }
+
+    /// Returns the PROXY header that the destination reads first; empty if it gets none.
+    pub fn proxy_header(&self) -> Vec<u8> {
+        let send = &self.selector().route().send_proxy_protocol;
+        self.encode_header(send.for_destination(&self.destination().address))
+    }
+
+    /// Returns the PROXY header of this version; empty without one.
+    pub(super) fn encode_header(&self, version: Option<ProxyProtocol>) -> Vec<u8> {
+        version.map_or(Vec::new(), |version| {
+            encode(version, self.client.as_deref())
+        })
     }
 
     pub(super) fn is_for_observer(&self) -> bool {

@@ -91,6 +91,18 @@ fn check_config_shows_the_configuration_without_passwords() {
         would listen on *:2 for 10.1.1.1:4 directly\n\
         would serve a proxy on 127.0.0.1:3128 for ann to all destinations\n";
     assert_eq!(outline(text, &[]), expected);
+    let text = "proxy = 'a.example:1'\n\
+                tunnels = '1:c.example:3'\n\
+                accept-proxy-protocol = ['10.0.0.5', '10.1.0.0/16']\n\
+                send-proxy-protocol = 'v2'\n\
+                proxy-protocol-to = ['c.example:3', 'd.example']\n\
+                send-proxy-protocol-to-proxy = 'v1'\n";
+    let expected = "\
+        would listen on 127.0.0.1:1 for c.example:3 through a.example:1\n\
+        would read PROXY headers from 10.0.0.5/32, 10.1.0.0/16\n\
+        would send PROXY v2 headers to 2 destinations\n\
+        would send PROXY v1 headers to the proxy\n";
+    assert_eq!(outline(text, &[]), expected);
     let stdio = outline("proxy = 'a.example:1'", &["-W", "b.example:2"]);
     assert_eq!(
         stdio,

@@ -37,7 +37,8 @@ fn the_long_help_names_every_option() {
             --proxy-insecure --proxy-sni --sni --no-proxy --direct-fallback --failover-on --user --password --password-file \
             --password-command --dynamic-password-command --serve-password-command \
             --proxy-netrc --proxy-auth --header --ipv4 -4 --ipv6 -6 --listen --allow-from \
-            --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
+            --accept-proxy-protocol --send-proxy-protocol --proxy-protocol-to \
+            --send-proxy-protocol-to-proxy --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
             --idle-timeout --linger-timeout --half-close-delay --drain-timeout --tcp-keepalive --max-connections --multithreaded \
             --threads --splice --serve-proxy --serve-user --serve-allow --status --demo --test \
             --config --check-config --generate --log-format --log-to --log-time --verbose --quiet --version \

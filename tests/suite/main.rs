@@ -2,19 +2,9 @@
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
-//! `forward`, `half_close`, `pac`, `real`, `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`,
-//! `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere
-//! else the peers are scripted and in this process.
-//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `forward`,
-//! `half_close`, `pac`, `real`, `redirect`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`,
-//! `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere else the peers
-//! are scripted and in this process.
-//! `forward`, `half_close`, `pac`, `pac_url`, `real`, `sandbox`, `serve`, `socket_activation`,
-//! `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind` and `unix` use real proxies, servers and
-//! clients; everywhere else the peers are scripted and in this process.
-//! `forward`, `half_close`, `pac`, `real`, `sandbox`, `serve`, `socket_activation`, `socks`,
-//! `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `unix` and `users` use real proxies, servers
-//! and clients; everywhere else the peers are scripted and in this process.
+//! `forward`, `half_close`, `pac`, `pac_url`, `proxy_protocol`, `real`, `redirect`, `sandbox`, `serve`,
+//! `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `unix` and `users`
+//! use real proxies, servers and clients; everywhere else the peers are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -55,6 +45,7 @@ mod names;
 mod pac;
 mod pac_url;
 mod password_command;
+mod proxy_protocol;
 mod readme;
 mod real;
 mod redirect;

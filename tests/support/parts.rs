@@ -375,11 +375,21 @@ pub struct Balancer {
 
 impl Balancer {
     pub fn haproxy(behind: [SocketAddr; 2]) -> Balancer {
-        Balancer::start("haproxy", "haproxy.cfg", behind, |_| Vec::new())
+        Balancer::haproxy_with(example("haproxy.cfg", behind))
     }
 
     pub fn nginx(behind: [SocketAddr; 2]) -> Balancer {
-        Balancer::start("nginx", "nginx.conf", behind, |folder| {
+        Balancer::nginx_with(example("nginx.conf", behind))
+    }
+
+    /// Starts HAProxy with the configuration that `config` returns for an address.
+    pub fn haproxy_with(config: impl Fn(&str) -> String) -> Balancer {
+        Balancer::start("haproxy", config, |_| Vec::new())
+    }
+
+    /// Starts nginx with the configuration that `config` returns for an address.
+    pub fn nginx_with(config: impl Fn(&str) -> String) -> Balancer {
+        Balancer::start("nginx", config, |folder| {
             let settings = format!("daemon off; master_process off; pid {};", folder.at("pid"));
             vec!["-e".into(), "stderr".into(), "-g".into(), settings]
         })
@@ -387,20 +397,14 @@ impl Balancer {
 
     fn start(
         name: &str,
-        example: &str,
-        behind: [SocketAddr; 2],
+        config: impl Fn(&str) -> String,
         options: impl Fn(&TempDir) -> Vec<String>,
     ) -> Balancer {
         let program = find(name);
         let folder = TempDir::new();
-        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/balancer/");
-        let example = fs::read_to_string(format!("{}{}", examples, example)).expect("an example");
         let log = folder.at("log");
         let server = Server::start(name, &log, |port| {
-            let config = example
-                .replace("192.0.2.1:8993", &behind[0].to_string())
-                .replace("192.0.2.2:8993", &behind[1].to_string())
-                .replace("127.0.0.1:8993", &format!("127.0.0.1:{}", port));
+            let config = config(&format!("127.0.0.1:{}", port));
             let config = folder.file("config", config);
             let flag = if name == "nginx" { "-c" } else { "-f" };
             let mut command = clean_command(&program);
@@ -415,6 +419,18 @@ impl Balancer {
 
     pub fn address(&self) -> SocketAddr {
         self.server.address
+    }
+}
+
+/// Returns the configuration of an example in packaging/ for an address, in front of two others.
+fn example(name: &str, behind: [SocketAddr; 2]) -> impl Fn(&str) -> String {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/balancer/");
+    let example = fs::read_to_string(format!("{}{}", examples, name)).expect("an example");
+    move |address| {
+        example
+            .replace("192.0.2.1:8993", &behind[0].to_string())
+            .replace("192.0.2.2:8993", &behind[1].to_string())
+            .replace("127.0.0.1:8993", address)
     }
 }
 

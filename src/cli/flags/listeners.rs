@@ -212,4 +212,29 @@ pub(super) const LISTENERS: &[Flag] = &[
         "ptunnel -p proxy.example:3128 --listen '*' --allow-from 10.1.0.0/16,::1 \
          15432:db.example.org:5432",
     ),
+    Flag::option(
+        "accept-proxy-protocol",
+        "CIDR",
+        "Read a PROXY header from balancers with these addresses",
+    )
+    .default_words("none")
+    .repeated()
+    .described(
+        "CIDR has the forms of `--allow-from`. Each connection from such an address must begin \
+         with a header of the PROXY protocol, version 1 or 2. The client that it names counts for \
+         `--allow-from`, the log and the status page. Connections from other addresses are \
+         clients: a header in them is data. The option applies to every listener, including those \
+         of `--dynamic` and `--serve-proxy`, but not to Unix sockets.\n\n\
+         ptunnel logs a warning and closes the connection if the header is invalid, longer than 107 \
+         bytes (version 1) or 4096 bytes (version 2), or not complete within \
+         `--handshake-timeout`. For a header without an address (`UNKNOWN`, `LOCAL`), the client \
+         is the balancer itself; allow its address with `--allow-from` if it checks whether \
+         ptunnel is up in this way.\n\n\
+         ptunnel believes these addresses every header. Name only machines whose users may take \
+         any address.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 --accept-proxy-protocol 10.0.0.5 \
+         10.0.0.7:15432:db.example.org:5432",
+    ),
 ];

@@ -3,7 +3,7 @@
 use super::authentication::PASSWORD_SOURCES;
 use super::{Flag, PasswordPart};
 use crate::cli::env;
-use crate::config::{FailoverOn, PacFetch};
+use crate::config::{FailoverOn, PacFetch, ProxyProtocol};
 
 pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
@@ -150,6 +150,52 @@ pub(super) const PROXIES: &[Flag] = &[
          proxies, including those of `--via`, and not to SOCKS proxies.",
     )
     .example("ptunnel -p proxy.example:3128 -H 'User-Agent: ptunnel' 8993:imap.example.org:993"),
+    Flag::option(
+        "send-proxy-protocol",
+        "VERSION",
+        "Send destinations the client's address in a PROXY header",
+    )
+    .one_of(ProxyProtocol::NAMES)
+    .default_words("no header")
+    .described(
+        "VERSION of the PROXY protocol is `v1` (text) or `v2` (binary). The header is the first in \
+         the tunnel, before TLS of `tls://`. It has the client's address and the address that the \
+         client connected to: those of the connection, or those that a balancer of \
+         `--accept-proxy-protocol` named. Clients without an address, which are those of Unix \
+         sockets and `--stdio`, and the checks of ptunnel itself get `UNKNOWN` or `LOCAL`.\n\n\
+         A destination that doesn't expect the header reads it as data and fails. \
+         `--proxy-protocol-to` restricts the destinations.",
+    )
+    .example("ptunnel -p proxy.example:3128 --send-proxy-protocol v2 8443:www.example.org:443"),
+    Flag::option(
+        "proxy-protocol-to",
+        "HOST[:PORT]",
+        "Send PROXY headers to these destinations only",
+    )
+    .default_words("all destinations")
+    .repeated()
+    .requires("send-proxy-protocol")
+    .described("Entries have the forms of `--no-proxy`, one for each use of the option.")
+    .example(
+        "ptunnel -p proxy.example:3128 --send-proxy-protocol v2 \
+         --proxy-protocol-to www.example.org:443 -D 1080",
+    ),
+    Flag::option(
+        "send-proxy-protocol-to-proxy",
+        "VERSION",
+        "Send the proxy the client's address in a PROXY header",
+    )
+    .one_of(ProxyProtocol::NAMES)
+    .default_words("no header")
+    .described(
+        "As `--send-proxy-protocol`, but as the first bytes of each connection to a proxy of \
+         `--proxy` or `--pac`, before TLS and CONNECT. Proxies of `--via` get no header. A proxy \
+         that doesn't expect the header refuses the connection.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 --send-proxy-protocol-to-proxy v1 \
+         8993:imap.example.org:993",
+    ),
     Flag::switch("ipv4", "Connect over IPv4 only")
         .short("4")
         .conflicts(&["ipv6"])

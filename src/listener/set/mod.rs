@@ -248,6 +248,7 @@ impl ListenerSet {
                 stats: snapshot.map(|snapshot| snapshot.add(&name, kind.info())),
                 name: Some(name.into()),
                 acl: acl.clone(),
+                balancers: config.balancers.clone(),
                 kind,
                 limits: limits.clone(),
             });

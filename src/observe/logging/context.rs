@@ -74,6 +74,14 @@ impl LogContext {
         LogContext { user, ..self }
     }
 
+    /// Returns the context of the same connection for its real client, which a balancer names.
+    pub(crate) fn for_client(&self, client: Origin) -> LogContext {
+        LogContext {
+            client,
+            ..self.clone()
+        }
+    }
+
     /// Runs `work`, whose log lines are about this connection.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         LogScope::of(self).enter(work)

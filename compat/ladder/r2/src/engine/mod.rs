@@ -16,7 +16,8 @@
 //!   `limits` bounds the number of clients and the time of each phase; `watchdog` reports to the service
 //!   manager.
 //! - `resolve`, `dial`, `tls`, `negotiate` and `connect` are the steps to a proxy or a destination,
-//!   each a future; `negotiate` runs `connect` again when the proxy wants another connection.
+//!   each a future; `negotiate` runs `connect` again when the proxy wants another connection;
+//!   `proxy_header` reads what a balancer sends first.
 //! - `relay` copies or splices; `forward` ends a stream after one request and its reply;
 //!   `lingering_close` rejects a client.
 //! - `timer` is the time base of all limits, and `ticker` drives it.
@@ -47,6 +48,7 @@ mod listen;
 mod negotiate;
 mod new_listeners;
 mod path;
+mod proxy_header;
 mod relay;
 mod resolve;
 mod server;
@@ -78,7 +80,7 @@ pub use self::resolve::Resolver;
 pub use self::session::{abort_on_reset, logged_as};
 pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
-pub use self::tls::secure;
+pub use self::tls::{announce, secure};
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
 pub use crate::observe::session::{Closed, RelayError, SessionSummary, Side, Traffic};

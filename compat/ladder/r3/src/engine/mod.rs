@@ -47,6 +47,7 @@ mod listen;
 mod negotiate;
 mod new_listeners;
 mod path;
+mod proxy_header;
 mod relay;
 mod resolve;
 mod server;
@@ -78,7 +79,7 @@ pub use self::resolve::Resolver;
 pub use self::session::{abort_on_reset, logged_as};
 pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
-pub use self::tls::secure;
+pub use self::tls::{announce, secure};
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
 pub use crate::observe::session::{Closed, RelayError, SessionSummary, Side, Traffic};

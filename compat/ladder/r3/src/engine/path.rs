@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::limits::within;
 use super::negotiate::negotiate;
 use super::resolve::Resolver;
-use super::{dial, secure, Engine, Tunnel};
+use super::{announce, dial, secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
@@ -85,7 +85,7 @@ impl Engine {
         Ok(failover)
     }
 
-    /// Opens one candidate, and TLS with the destination where the tunnel has that.
+    /// Opens one candidate, and sends the destination what comes first: a PROXY header, TLS.
     async fn open_via(
         &self,
         path: &ProxyChain,
@@ -101,11 +101,15 @@ impl Engine {
                     .await?
             }
         };
-        if tls.is_none() {
+        let header = tunnel.proxy_header();
+        if tls.is_none() && header.is_empty() {
             return Ok(stream);
         }
         let limit = self.settings().timeouts.handshake;
-        let secured = secure(stream, peer.clone(), tls);
+        let secured = async {
+            let announced = announce(stream, header, peer.clone()).await?;
+            secure(announced, peer.clone(), tls).await
+        };
         within(secured, limit, || {
             Error::timed_out(Phase::Handshaking, peer.clone(), limit)
         })
@@ -118,7 +122,10 @@ impl Engine {
             Some(previous) => self.connect(previous).await,
             None => {
                 let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
-                self.dial(hop.peer(), address, hop.family(), resolver).await
+                let dialed = self.dial(hop.peer(), address, hop.family(), resolver);
+                let (stream, header) = (dialed.await?, hop.proxy_header());
+                // The send buffer of a new connection has room for it.
+                announce(stream, header, hop.peer()).await
             }
         }
     }

@@ -1,4 +1,5 @@
-//! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
+//! What precedes the bytes for a proxy or a destination, on a socket or on the tunnel that the proxy
+//! before granted: the PROXY header, and TLS.
 
 use std::io::{self, ErrorKind};
 
@@ -34,6 +35,22 @@ pub async fn secure(
         Err(layered) => layer(layered, peer, spec).await?,
     };
     Ok(Rewind::new(Upstream::Layered(stream), front))
+}
+
+/// Sends a PROXY header as the first bytes of `stream`. It has no time limit: the caller sets one.
+///
+/// # Errors
+///
+/// `Error::negotiation`. Then, and when the future is dropped, the connection is closed.
+pub async fn announce(
+    stream: Rewind<Upstream>,
+    header: Vec<u8>,
+    peer: Peer,
+) -> Result<Rewind<Upstream>, Error> {
+    match AsStd::new(write_all(stream, header)).await {
+        Ok((stream, _)) => Ok(stream),
+        Err(e) => Err(Error::negotiation(peer, e)),
+    }
 }
 
 async fn layer<S: Transport + 'static>(

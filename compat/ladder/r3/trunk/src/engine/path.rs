@@ -20,7 +20,7 @@ use tokio_core_compat::task::{As01, AsStd};
 use super::limits::within;
 use super::negotiate::negotiate;
 use super::resolve::Resolver;
-use super::{boxed, dial, secure, Engine, Tunnel};
+use super::{announce, boxed, dial, secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
@@ -88,7 +88,7 @@ impl Engine {
         Ok(failover)
     }
 
-    /// Opens one candidate, and TLS with the destination where the tunnel has that.
+    /// Opens one candidate, and sends the destination what comes first: a PROXY header, TLS.
     async fn open_via(
         &self,
         path: &ProxyChain,
@@ -104,11 +104,15 @@ impl Engine {
                     .await?
             }
         };
-        if tls.is_none() {
+        let header = tunnel.proxy_header();
+        if tls.is_none() && header.is_empty() {
             return Ok(stream);
         }
         let limit = self.settings().timeouts.handshake;
-        let secured = AsStd::new(secure(stream, peer.clone(), tls));
+        let secured = async {
+            let announced = AsStd::new(announce(stream, header, peer.clone())).await?;
+            AsStd::new(secure(announced, peer.clone(), tls)).await
+        };
         within(secured, limit, || {
             Error::timed_out(Phase::Handshaking, peer.clone(), limit)
         })
@@ -121,7 +125,10 @@ impl Engine {
             Some(previous) => self.connect(previous).await,
             None => {
                 let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
-                self.dial(hop.peer(), address, hop.family(), resolver).await
+                let dialed = self.dial(hop.peer(), address, hop.family(), resolver);
+                let (stream, header) = (dialed.await?, hop.proxy_header());
+                // The send buffer of a new connection has room for it.
+                AsStd::new(announce(stream, header, hop.peer())).await
             }
         }
     }

@@ -43,6 +43,7 @@ mod lingering_close;
 mod listen;
 mod negotiate;
 mod path;
+mod proxy_header;
 mod relay;
 mod resolve;
 mod server;
@@ -70,7 +71,7 @@ pub use self::resolve::Resolver;
 pub use self::session::{abort_on_reset, logged_as};
 pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
-pub use self::tls::secure;
+pub use self::tls::{announce, secure};
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
 pub use crate::observe::session::{Closed, RelayError, SessionSummary, Side, Traffic};

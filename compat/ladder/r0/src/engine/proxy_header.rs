@@ -1,0 +1,1 @@
+../../../../../src/engine/proxy_header.rs

@@ -1,0 +1,1 @@
+../../../r1/src/engine/proxy_header.rs

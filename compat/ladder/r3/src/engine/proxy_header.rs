@@ -1,0 +1,1 @@
+../../trunk/src/engine/proxy_header.rs

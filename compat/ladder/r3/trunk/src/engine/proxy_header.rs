@@ -1,0 +1,1 @@
+../../../../r2/src/engine/proxy_header.rs

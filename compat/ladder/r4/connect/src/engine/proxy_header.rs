@@ -1,0 +1,1 @@
+../../../shell/src/engine/proxy_header.rs

@@ -1,0 +1,1 @@
+../../../tls/src/engine/proxy_header.rs

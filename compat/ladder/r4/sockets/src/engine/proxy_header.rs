@@ -1,0 +1,1 @@
+../../../../r3/src/engine/proxy_header.rs

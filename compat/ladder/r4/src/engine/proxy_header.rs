@@ -1,0 +1,1 @@
+../../relay/src/engine/proxy_header.rs

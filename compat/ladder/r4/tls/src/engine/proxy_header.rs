@@ -1,0 +1,1 @@
+../../../connect/src/engine/proxy_header.rs

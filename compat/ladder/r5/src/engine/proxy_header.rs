@@ -1,0 +1,1 @@
+../../../r4/src/engine/proxy_header.rs
