@@ -5,6 +5,7 @@ use std::fmt;
 use crate::config::{Cidr, Config, ListenSpec, Pattern, ProxySpec, ServeSpec, Users};
 use crate::inbound::DynamicConfig;
 use crate::listener::addr::ListenAddr;
+use crate::listener::kind::over_tls;
 use crate::text::escape::Escaped;
 
 /// Displays as one line for each listener, and for stdin and stdout.
@@ -23,7 +24,7 @@ impl fmt::Display for Summary<'_> {
             let user = config.dynamic_user.as_ref();
             let is_login_required = user.is_some() || config.users.is_some();
             let protocols = DynamicConfig::protocols_for(is_login_required);
-            write!(f, " for {}", protocols)?;
+            write!(f, " for {}{}", protocols, over_tls(&config.listen_tls))?;
             match (user, &config.users) {
                 (Some(user), _) => write!(f, " by {}", user.user())?,
                 (None, Some(users)) => write!(f, " by {}", Count(users))?,
@@ -41,7 +42,7 @@ impl fmt::Display for Summary<'_> {
             self.write_route(config.route.is_direct(&destination.address), f)?;
         }
         if let Some(serve) = &config.serve {
-            write_proxy(serve, config.users.as_ref(), f)?;
+            write_proxy(serve, config, f)?;
         }
         if !config.allow_from.is_empty() {
             let blocks = Blocks(&config.allow_from);
@@ -152,16 +153,17 @@ impl fmt::Display for Count<'_> {
     }
 }
 
-fn write_proxy(
-    serve: &ServeSpec,
-    users: Option<&Users>,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    write!(f, "would serve a proxy on {}:{}", serve.bind, serve.port)?;
+fn write_proxy(serve: &ServeSpec, config: &Config, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let tls = over_tls(&config.listen_tls);
+    write!(
+        f,
+        "would serve a proxy on {}:{}{}",
+        serve.bind, serve.port, tls
+    )?;
     if let Some(credentials) = &serve.credentials {
         write!(f, " for {}", credentials.user())?;
     }
-    if let Some(users) = users {
+    if let Some(users) = &config.users {
         write!(f, " for {}", Count(users))?;
     }
     let is_list = !serve.allow.iter().any(Pattern::covers_everything);

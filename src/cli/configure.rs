@@ -47,6 +47,7 @@ pub(super) fn configure(
     let serve = serve(options, &listen, env, missing)?;
     let is_needed = !dynamic.is_empty() || serve.is_some();
     let users = users::users(options, is_needed, warnings)?;
+    let listen_tls = tls::listen_tls(options, is_needed, warnings)?;
     let demo = options.is_present("demo");
     let test = options.is_present("test");
     if !demo {
@@ -105,6 +106,7 @@ pub(super) fn configure(
         dynamic_user,
         redirect,
         users,
+        listen_tls,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
         fdpass: options.is_present("fdpass") && !test,
     };

@@ -29,7 +29,7 @@ pub(super) fn tls(
             ],
             "no https:// proxy is given",
         ),
-        TlsPeer::Destination => (
+        TlsPeer::Destination | TlsPeer::Client => (
             &["cacert", "cert", "key", "insecure", "sni", IGNORE_EOF],
             "no tls:// destination is given",
         ),
@@ -73,6 +73,32 @@ fn server_name(text: &str) -> Result<String, ParseError> {
             ip
         ))),
     }
+}
+
+/// Returns the TLS of the listeners; `is_needed` says whether one can have it.
+pub(super) fn listen_tls(
+    options: &Options,
+    is_needed: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Option<TlsSpec>, Error> {
+    let cert = match options.value_of("listen-cert") {
+        Some(cert) => cert.to_string(),
+        None => return Ok(None),
+    };
+    if !is_needed {
+        let why = "--listen-cert is for -D and --serve-proxy; a tunnel carries the bytes of its \
+                   clients as they are: for TLS with them, put stunnel in front of it";
+        return Err(options.blame("listen-cert", Error::usage(why)));
+    }
+    let tls_options = TlsOptions {
+        cert: Some(cert.clone()),
+        key: options.value_of("listen-key").map(str::to_string),
+        ..TlsOptions::of(TlsPeer::Client)
+    };
+    let names = ["", "listen-cert", "listen-key"];
+    let spec = tls_options.load().map_err(|e| blame(options, &names, e))?;
+    warnings.extend(exposed(&tls_options.key.unwrap_or(cert)));
+    Ok(Some(spec))
 }
 
 /// Returns the error with the position of the option that names its file.

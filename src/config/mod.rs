@@ -305,6 +305,8 @@ pub struct Config {
     pub redirect: Vec<PortSpec>,
     /// The users that `-D` and the embedded proxy serve, if they come from a file.
     pub users: Option<Users>,
+    /// The TLS that clients of `-D` and of the embedded proxy must speak, if any.
+    pub listen_tls: Option<TlsSpec>,
     /// The bind address of tunnels that have none.
     pub listen: Bind,
     /// The destination of `-W`: stdin and stdout are the client.
@@ -369,7 +371,7 @@ impl Config {
         let mut all = proxies.chain(serve).chain(Some(&self.dynamic_user));
         let destinations = self.destinations().flat_map(|destination| &destination.tls);
         let proxies = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
-        let mut keys = proxies.chain(destinations);
+        let mut keys = proxies.chain(destinations).chain(&self.listen_tls);
         let pac = self.route.pac.as_ref();
         all.any(Option::is_some)
             || self.users.is_some()

@@ -8,7 +8,7 @@ use tokio_io::io as aio;
 
 use super::limits::deadline;
 use super::TaskTimer;
-use crate::engine::io::{Rewind, Socket};
+use crate::engine::io::{Rewind, Upstream};
 use crate::error::Error;
 use crate::inbound::Rejection;
 
@@ -23,7 +23,7 @@ const LINGER_BYTES: u64 = 256 * 1024;
 /// Closing a connection on which the client still sends resets it, which can destroy the reply
 /// before the client has read it. So ptunnel reads and discards for a while.
 pub(super) fn reject(
-    client: Rewind<Socket>,
+    client: Rewind<Upstream>,
     rejection: Rejection,
     timer: &TaskTimer,
 ) -> impl Future<Item = (), Error = Error> {

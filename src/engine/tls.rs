@@ -1,5 +1,5 @@
-//! What precedes the bytes for a proxy or a destination, on a socket or on the tunnel that the proxy
-//! before granted: the PROXY header, and TLS.
+//! What precedes the bytes for a proxy, a destination or a client, on a socket or on the tunnel that the
+//! proxy before granted: the PROXY header, and TLS.
 
 use futures::future::{self, Either};
 use futures::Future;
@@ -7,7 +7,7 @@ use tokio_io::io as aio;
 use tokio_io::AsyncWrite;
 
 use crate::config::TlsSpec;
-use crate::engine::io::{Rewind, Transport, Upstream};
+use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::{Error, Peer};
 
 /// Resolves to `stream` itself without `tls`, otherwise to a TLS stream over it, once the handshake
@@ -44,6 +44,16 @@ pub fn announce<S: AsyncWrite>(
         Ok((stream, _)) => Ok(stream),
         Err(e) => Err(Error::negotiation(peer, e)),
     })
+}
+
+/// As [`secure`], with a client that has connected.
+pub fn accept(
+    client: Socket,
+    peer: Peer,
+    tls: &Option<TlsSpec>,
+) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+    let stream = Rewind::new(Upstream::Bare(client), Vec::new());
+    secure(stream, peer, tls)
 }
 
 #[cfg(feature = "tls")]

@@ -103,8 +103,17 @@ impl Error {
         Error::new(Kind::Connect(peer)).because(cause)
     }
 
-    /// Reports that TLS with the connected peer failed.
+    /// Reports that TLS with the connected peer failed. A client that ends its connection has left;
+    /// otherwise it is rejected.
     pub fn secure(peer: Peer, cause: io::Error) -> Error {
+        if let Peer::Client(_) = peer {
+            return match cause.kind() {
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::BrokenPipe => Error::left(Some(cause)),
+                _ => Error::rejected(format!("no TLS: {}", cause)),
+            };
+        }
         Error::new(Kind::Secure(peer)).because(cause)
     }
 

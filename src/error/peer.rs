@@ -1,10 +1,10 @@
-//! The other side of a connection that ptunnel opened, and what ptunnel waited for.
+//! The other side of a connection, and what ptunnel waited for.
 
 use std::fmt;
 
 use crate::config::HostPort;
 
-/// The other side of a connection that ptunnel opened.
+/// The other side of a connection that ptunnel opened, or the client of one with TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A configured proxy, the first of its chain.
@@ -15,6 +15,8 @@ pub enum Peer {
     Via(HostPort),
     /// The destination, where no proxy reports on it: a direct connection, or TLS through a tunnel.
     Destination(HostPort),
+    /// The client, and the address that it connects from.
+    Client(HostPort),
 }
 
 impl Peer {
@@ -24,7 +26,8 @@ impl Peer {
             Peer::Proxy(address)
             | Peer::Named(address)
             | Peer::Via(address)
-            | Peer::Destination(address) => address,
+            | Peer::Destination(address)
+            | Peer::Client(address) => address,
         }
     }
 }
@@ -36,6 +39,7 @@ impl fmt::Display for Peer {
                 write!(f, "proxy {}", address)
             }
             Peer::Destination(address) => write!(f, "{}", address),
+            Peer::Client(address) => write!(f, "client {}", address),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::handshake::InboundHandshake;
 use super::login::Login;
 use super::logins::Logins;
 use super::{ConnectRequest, Inbound, Rejection};
-use crate::config::{Credentials, HostPort, Users};
+use crate::config::{Credentials, HostPort, TlsSpec, Users};
 use crate::error::Error;
 use crate::proto::proxy_protocol::ClientAddresses;
 use crate::upstream::{ProxySelector, Tunnel};
@@ -18,6 +18,7 @@ use crate::upstream::{ProxySelector, Tunnel};
 pub struct DynamicConfig {
     selector: Arc<ProxySelector>,
     login: Login,
+    tls: Option<TlsSpec>,
     exclude_local: bool,
     client: Option<Arc<ClientAddresses>>,
 }
@@ -28,6 +29,7 @@ impl DynamicConfig {
         DynamicConfig {
             selector: selector.clone(),
             login: Login::of(user),
+            tls: None,
             exclude_local: false,
             client: None,
         }
@@ -44,6 +46,14 @@ impl DynamicConfig {
     /// Returns the rules for one client, whose address PROXY headers have.
     pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> DynamicConfig {
         DynamicConfig { client, ..self }
+    }
+
+    /// Requires TLS, if this is given.
+    pub fn secured(self, tls: &Option<TlsSpec>) -> DynamicConfig {
+        DynamicConfig {
+            tls: tls.clone(),
+            ..self
+        }
     }
 
     /// Excludes this machine and its links from the destinations that are reached directly: for a
@@ -84,6 +94,10 @@ impl Inbound for DynamicConfig {
         InboundHandshake::detect(self.login.check(client))
     }
 
+    fn tls(&self) -> &Option<TlsSpec> {
+        &self.tls
+    }
+
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         Tunnel::chosen_by_client(destination, &self.selector, self.exclude_local)
             .for_client(self.client.clone())
@@ -99,6 +113,7 @@ impl PartialEq for DynamicConfig {
     /// Compares the configuration, not the health of the proxies.
     fn eq(&self, other: &DynamicConfig) -> bool {
         self.login == other.login
+            && self.tls == other.tls
             && self.exclude_local == other.exclude_local
             && self.selector.route() == other.selector.route()
     }

@@ -25,7 +25,7 @@ mod tests;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::config::HostPort;
+use crate::config::{HostPort, TlsSpec};
 use crate::error::Error;
 use crate::proto::{RequestBoundary, SocksReply};
 use crate::upstream::Tunnel;
@@ -39,6 +39,9 @@ pub use self::redirect::{RedirectConfig, RedirectedClient};
 pub trait Inbound: Clone + 'static {
     /// Returns the handshake with a new client that connects from this address, if it has one.
     fn handshake(&self, client: Option<IpAddr>) -> InboundHandshake;
+
+    /// Returns the TLS that clients must speak, if any.
+    fn tls(&self) -> &Option<TlsSpec>;
 
     /// Returns the tunnel to a destination that the handshake has granted.
     fn tunnel(&self, destination: HostPort) -> Tunnel;

@@ -8,7 +8,7 @@ use super::http::HttpRules;
 use super::login::Login;
 use super::logins::Logins;
 use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
-use crate::config::{Host, HostPort, Route, SendProxyProtocol, ServeSpec, Users};
+use crate::config::{Host, HostPort, Route, SendProxyProtocol, ServeSpec, TlsSpec, Users};
 use crate::error::{Error, TunnelPath};
 use crate::proto::auth::{decode_basic, LoginCheck, LoginFault, Verdict};
 use crate::proto::proxy_protocol::ClientAddresses;
@@ -25,6 +25,7 @@ pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n"
 pub struct Policy {
     spec: Arc<ServeSpec>,
     login: Login,
+    tls: Option<TlsSpec>,
     /// Selects no proxy: destinations are reached directly.
     direct: Arc<ProxySelector>,
     client: Option<Arc<ClientAddresses>>,
@@ -34,7 +35,7 @@ pub struct Policy {
 impl PartialEq for Policy {
     /// Compares the decisions, not the form of the listener's address.
     fn eq(&self, other: &Policy) -> bool {
-        let is_same_login = self.login == other.login;
+        let is_same_login = self.login == other.login && self.tls == other.tls;
         let is_reached_alike = self.is_balanced == other.is_balanced
             && self.send_proxy_protocol() == other.send_proxy_protocol();
         let (one, other) = (&*self.spec, &*other.spec);
@@ -50,6 +51,7 @@ impl Policy {
     pub fn new(spec: ServeSpec) -> Policy {
         Policy {
             login: Login::of(spec.credentials.as_ref()),
+            tls: None,
             spec: Arc::new(spec),
             direct: ProxySelector::new(Route::default()),
             client: None,
@@ -78,6 +80,14 @@ impl Policy {
     pub(crate) fn balanced(self, is_balanced: bool) -> Policy {
         Policy {
             is_balanced,
+            ..self
+        }
+    }
+
+    /// Requires TLS, if this is given.
+    pub fn secured(self, tls: &Option<TlsSpec>) -> Policy {
+        Policy {
+            tls: tls.clone(),
             ..self
         }
     }
@@ -156,6 +166,10 @@ impl Policy {
 impl Inbound for Policy {
     fn handshake(&self, client: Option<IpAddr>) -> InboundHandshake {
         InboundHandshake::http(HttpRules::Policy(self.clone()), self.login.check(client))
+    }
+
+    fn tls(&self) -> &Option<TlsSpec> {
+        &self.tls
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {

@@ -20,7 +20,7 @@ use super::handshake::InboundHandshake;
 use super::{ConnectRequest, DynamicConfig, Inbound, InboundProtocol, Rejection};
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::config::unmap_ipv4;
-use crate::config::HostPort;
+use crate::config::{HostPort, TlsSpec};
 use crate::error::Error;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::os::sys::original_destination;
@@ -126,6 +126,10 @@ impl Inbound for RedirectedClient {
             is_direct,
             bytes: Vec::new(),
         })
+    }
+
+    fn tls(&self) -> &Option<TlsSpec> {
+        self.clients.tls()
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {

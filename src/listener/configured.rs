@@ -24,9 +24,11 @@ pub(super) fn listeners(
     selector: &Arc<ProxySelector>,
     logins: &Logins,
 ) -> Vec<ConfiguredListener<String>> {
-    let mut dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
+    let tls = &config.listen_tls;
+    let mut dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref()).secured(tls);
     let policy = |spec| {
         Policy::new(spec)
+            .secured(tls)
             .sending(config.route.send_proxy_protocol.clone())
             .balanced(!config.balancers.is_empty())
     };

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::config::TlsSpec;
 use crate::inbound::policy::Policy;
-use crate::inbound::{DynamicConfig, RedirectConfig};
+use crate::inbound::{DynamicConfig, Inbound, RedirectConfig};
 use crate::observe::status::ListenerInfo;
 use crate::proto::proxy_protocol::ClientAddresses;
 use crate::upstream::Tunnel;
@@ -41,8 +42,8 @@ impl ListenerKind {
     pub(crate) fn takes_clear_passwords(&self) -> bool {
         match self {
             ListenerKind::Tunnel(_) | ListenerKind::Redirect(_) => false,
-            ListenerKind::Dynamic(dynamic) => dynamic.requires_login(),
-            ListenerKind::Proxy(policy) => policy.requires_login(),
+            ListenerKind::Dynamic(dynamic) => dynamic.requires_login() && dynamic.tls().is_none(),
+            ListenerKind::Proxy(policy) => policy.requires_login() && policy.tls().is_none(),
         }
     }
 
@@ -100,9 +101,10 @@ impl ListenerKind {
         match self {
             ListenerKind::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
             ListenerKind::Dynamic(dynamic) => format!(
-                "listening on {} for {} {}",
+                "listening on {} for {}{} {}",
                 name,
                 dynamic.protocols(),
+                over_tls(dynamic.tls()),
                 dynamic.selector()
             ),
             ListenerKind::Redirect(redirect) => format!(
@@ -110,7 +112,17 @@ impl ListenerKind {
                 name,
                 redirect.selector()
             ),
-            ListenerKind::Proxy(_) => format!("serving proxy on {}", name),
+            ListenerKind::Proxy(policy) => {
+                format!("serving proxy on {}{}", name, over_tls(policy.tls()))
+            }
         }
+    }
+}
+
+/// Returns the words about the TLS of a listener.
+pub(crate) fn over_tls(tls: &Option<TlsSpec>) -> &'static str {
+    match tls {
+        Some(_) => " over TLS",
+        None => "",
     }
 }

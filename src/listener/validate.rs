@@ -63,8 +63,8 @@ pub(crate) fn clear_passwords(config: &Config) -> Option<String> {
 
 fn clear_passwords_at(addresses: &str) -> String {
     format!(
-        "passwords for {} cross the network unencrypted; bind to 127.0.0.1, or use it only in a \
-         network that you trust",
+        "passwords for {} cross the network unencrypted; add --listen-cert FILE, or bind to \
+         127.0.0.1",
         addresses
     )
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use log::Level::{Debug, Info, Warn};
 use log::{log_enabled, warn, Level};
 
-use crate::config::Destination;
-use crate::error::{Cause, Error, TunnelPath, LEFT};
+use crate::config::{Destination, Host, HostPort};
+use crate::error::{Cause, Error, Peer, TunnelPath, LEFT};
 pub use crate::observe::logging::context::{LogContext, LogScope, Origin};
 use crate::observe::logging::field::{self, FieldValue, Fields, Heading};
 use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Side, Traffic, ENDS};
@@ -62,6 +62,20 @@ impl ClientSession {
             Origin::Address(address) => Some(address.ip()),
             Origin::Unix | Origin::Stdio => None,
         }
+    }
+
+    /// Returns the client as the peer of a TLS connection.
+    pub fn peer(&self) -> Peer {
+        Peer::Client(match self.origin() {
+            Origin::Address(address) => HostPort {
+                host: Host::Ip(address.ip()),
+                port: address.port(),
+            },
+            origin => HostPort {
+                host: Host::Name(origin.to_string()),
+                port: 0,
+            },
+        })
     }
 
     /// Returns the session of a client that has authenticated as `user`, if it had to.

@@ -5,6 +5,7 @@ use std::fs;
 use crate::examples::{blocks, examples};
 use crate::sandbox;
 use crate::support::program::binary;
+use crate::support::tls::Authority;
 use crate::support::{parts, Peer, TempDir};
 
 /// Checks a command line instead of running it.
@@ -52,6 +53,10 @@ fn each_command_is_valid() {
     let server = Peer::replying(format!("HTTP/1.1 200 OK\r\n\r\n{}", pac));
     let url = format!("http://{}/wpad.dat", server.address());
     let text = text.replace("http://wpad.corp.example/wpad.dat", &url);
+    let authority = Authority::new();
+    let identity = authority.issue("server", "DNS:gateway.example");
+    let (cert, key) = (fs::read(identity.certificate), fs::read(identity.key));
+    home.file_with_mode("server.pem", 0o600, [cert.unwrap(), key.unwrap()].concat());
     let hash = "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";
     home.file_with_mode("users", 0o600, format!("ann:{}\n", hash));
     let config = blocks(&text, "toml").find(|block| block.starts_with("# ptunnel.toml\n"));

@@ -2,9 +2,10 @@
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
-//! `forward`, `half_close`, `pac`, `pac_url`, `proxy_protocol`, `real`, `redirect`, `sandbox`, `serve`,
-//! `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `unix` and `users`
-//! use real proxies, servers and clients; everywhere else the peers are scripted and in this process.
+//! `forward`, `half_close`, `listen_tls`, `pac`, `pac_url`, `proxy_protocol`, `real`, `redirect`,
+//! `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`,
+//! `unix` and `users` use real proxies, servers and clients; everywhere else the peers are scripted
+//! and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -37,6 +38,7 @@ mod keepalive;
 mod kerberos;
 mod linger;
 mod listen;
+mod listen_tls;
 mod logging;
 mod logs;
 mod messages;

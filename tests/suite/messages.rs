@@ -36,6 +36,7 @@ const EXEMPT: &[&str] = &[
     "Password for",
     "a socket without a name",
     "at the proxies of",
+    "over TLS",
     "down in",
     "where its clients connect to",
     "what its clients request",

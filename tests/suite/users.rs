@@ -276,7 +276,7 @@ fn the_check_and_the_warnings_name_what_clients_meet() {
     let told = checked(&["-D", "*:1080", "--users", &path]);
     for words in &[
         "would listen on *:1080 for SOCKS5 and HTTP by 2 users through a.example:1",
-        "warning: passwords for *:1080 cross the network unencrypted; bind to 127.0.0.1",
+        "warning: passwords for *:1080 cross the network unencrypted; add --listen-cert FILE",
         "warning: other users can read the password hashes in ",
         "; run chmod 600 ",
     ] {

@@ -113,8 +113,8 @@ pub(super) const LISTENERS: &[Flag] = &[
     .described(
         "SOCKS5 clients send the user and the password as in RFC 1929, HTTP clients as Basic \
          credentials. SOCKS4 has no password: its clients are rejected. The user applies to every \
-         `--dynamic` listener. The credentials travel unencrypted, and the proxy doesn't receive \
-         them.\n\n\
+         `--dynamic` listener. Without `--listen-cert`, the credentials travel unencrypted. The \
+         proxy doesn't receive them.\n\n\
          Give only the user and set the password in `PTUNNEL_DYNAMIC_PASSWORD`: other users can \
          read the command line. Both can also be in the configuration file. SOCKS5 allows 255 \
          bytes each. For several users, see `--users`.",

@@ -262,6 +262,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
     ("Proxy authentication", authentication::AUTHENTICATION),
     ("TLS to proxies", tls::PROXIES),
     ("TLS to destinations", tls::DESTINATIONS),
+    ("TLS with clients", tls::CLIENTS),
     ("Timeouts", limits::TIMEOUTS),
     ("Connections and threads", limits::RESOURCES),
     ("HTTP proxy and status page", services::SERVICES),

@@ -1,4 +1,4 @@
-//! Flags about TLS, to proxies and to destinations.
+//! Flags about TLS, to proxies, to destinations and with clients.
 
 use super::Flag;
 
@@ -148,4 +148,37 @@ pub(super) const DESTINATIONS: &[Flag] = &[
          applies to all `tls://` destinations.",
     )
     .example("ptunnel -p proxy.example:3128 --ignore-unexpected-eof 8080:tls://server.example:443"),
+];
+
+pub(super) const CLIENTS: &[Flag] = &[
+    Flag::option(
+        "listen-cert",
+        "FILE",
+        "Certificate of --dynamic and --serve-proxy listeners (PEM)",
+    )
+    .default_words("no TLS")
+    .replaced_by(&["stdio"])
+    .described(
+        "All clients of these listeners must speak TLS 1.2 or 1.3, and then SOCKS or HTTP, e.g. `curl \
+         -x https://gateway.example:1080`. FILE contains the certificate, then the intermediate CA \
+         certificates. It can also contain the private key; otherwise add `--listen-key`.\n\n\
+         Tunnels carry the bytes of their clients as they are; put stunnel in front of a tunnel that \
+         must have TLS with its clients. With `--config`, SIGHUP reads the files again: new clients \
+         get the new certificate.",
+    )
+    .example(
+        "ptunnel -p proxy.example:3128 -D '*:1080' --users /etc/ptunnel/users --listen-cert \
+         /etc/ptunnel/server.pem",
+    ),
+    Flag::option("listen-key", "FILE", "Private key of --listen-cert (PEM)")
+        .default_words("in the same file")
+        .requires("listen-cert")
+        .replaced_by(&["stdio"])
+        .described(
+            "The key must not have a passphrase. ptunnel warns if other users can read the file.",
+        )
+        .example(
+            "ptunnel -p proxy.example:3128 -D '*:1080' --users /etc/ptunnel/users --listen-cert \
+             /etc/ptunnel/server.pem --listen-key /etc/ptunnel/server.key",
+        ),
 ];

@@ -24,8 +24,8 @@ pub(in crate::config) fn available() -> Result<(), String> {
     Ok(())
 }
 
-/// TLS to a proxy or a destination: at least version 1.2, without renegotiation. Cheap to clone. Two
-/// are equal if their options and the contents of their files are.
+/// TLS with a proxy, a destination or a client: at least version 1.2, without renegotiation. Cheap to
+/// clone. Two are equal if their options and the contents of their files are.
 #[derive(Clone)]
 pub struct TlsSpec(Arc<Loaded>, TlsStart);
 
@@ -83,6 +83,7 @@ impl TlsSpec {
         match self.0.peer {
             TlsPeer::Proxy | TlsPeer::PacServer => "use http://".to_string(),
             TlsPeer::Destination => format!("remove {}", self.1.scheme()),
+            TlsPeer::Client => TlsPeer::HTTPS_IN_CLIENT.to_string(),
         }
     }
 
@@ -103,7 +104,7 @@ impl TlsSpec {
 
     /// Returns whether a FIN without close_notify is accepted as the end of the data.
     pub fn ignores_unexpected_eof(&self) -> bool {
-        self.0.peer == TlsPeer::Proxy || self.0.ignore_unexpected_eof
+        matches!(self.0.peer, TlsPeer::Proxy | TlsPeer::Client) || self.0.ignore_unexpected_eof
     }
 
     /// Returns whether to report a FIN without close_notify of this peer: once for each.
@@ -178,7 +179,7 @@ fn builder(peer: TlsPeer) -> Result<SslConnectorBuilder, ErrorStack> {
     // Without renegotiation, a write never waits for a read.
     builder.set_options(SslOptions::NO_RENEGOTIATION);
     sys::clear_auto_retry(&mut builder);
-    // The protocol of a destination isn't known.
+    // The protocol of a destination isn't known, and a server that chooses none speaks HTTP/1.1.
     if peer == TlsPeer::Proxy {
         builder.set_alpn_protos(HTTP_1_1)?;
     }

@@ -1,4 +1,4 @@
-//! TLS settings for proxies and destinations: CAs, client certificate, verification.
+//! TLS settings for proxies, destinations and clients: CAs, certificate, verification.
 //!
 //! Must not hold the settings of one connection, which are in `upstream::tls`. `cli` makes the
 //! options, `proxy` and `destination` hold the loaded settings, and `upstream`, `engine` and the
@@ -30,6 +30,8 @@ pub enum TlsPeer {
     Destination,
     /// The server of a PAC file. It has the options of proxies, and gets no client certificate.
     PacServer,
+    /// Clients of `-D` and of the embedded proxy: ptunnel is the server.
+    Client,
 }
 
 /// A file that the TLS options name.
@@ -37,9 +39,9 @@ pub enum TlsPeer {
 pub enum TlsFile {
     /// The CAs to trust.
     Cas,
-    /// The client certificate.
+    /// The client certificate, or that of the server.
     Certificate,
-    /// The key of the client certificate.
+    /// The key of the certificate.
     Key,
 }
 
@@ -50,9 +52,9 @@ pub struct TlsOptions {
     pub peer: TlsPeer,
     /// A PEM file with the CAs to trust, instead of the system's.
     pub cacert: Option<String>,
-    /// A PEM file with the client certificate and its intermediate certificates.
+    /// A PEM file with the client certificate, or that of the server, and its intermediate certificates.
     pub cert: Option<String>,
-    /// A PEM file with the key of the client certificate; `None` if `cert` has it.
+    /// A PEM file with the key of the certificate; `None` if `cert` has it.
     pub key: Option<String>,
     /// The name that is sent (SNI) and verified, instead of the host of the peer's address.
     pub sni: Option<String>,

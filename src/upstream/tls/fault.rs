@@ -45,6 +45,7 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
         match peer {
             TlsPeer::Proxy | TlsPeer::PacServer => "use http://",
             TlsPeer::Destination => "check the port",
+            TlsPeer::Client => TlsPeer::HTTPS_IN_CLIENT,
         },
     )
 }
@@ -129,7 +130,7 @@ const TOO_OLD: &str =
 /// Describes an alert of the peer (RFC 8446 §6.2).
 fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
     let messages = peer.messages();
-    let (name, cert) = (messages.name, messages.cert);
+    let (name, presented, cert) = (messages.name, messages.presented, messages.cert);
     match alert {
         "protocol version" => TlsFault::advised(TOO_OLD),
         "certificate required" => TlsFault::advised(format!(
@@ -147,8 +148,8 @@ fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
         | "certificate unknown"
         | "unknown ca"
         | "access denied" => TlsFault::advised(format!(
-            "{} rejected the client certificate: {}; check {}",
-            name, alert, cert
+            "{} rejected {}: {}; check {}",
+            name, presented, alert, cert
         )),
         "no application protocol" => TlsFault::advised(NO_HTTP_1_1),
         "unrecognized name" => TlsFault::plain(format!(

@@ -1,4 +1,4 @@
-//! TLS with a proxy or a destination, without the I/O: OpenSSL's settings for one connection, and
+//! TLS with a proxy, a destination or a client, without the I/O: OpenSSL's settings for one connection, and
 //! the meaning of its errors.
 //!
 //! The peer's name or address is verified against the subjectAltName alone (RFC 9525 §6.3); a name
@@ -15,7 +15,7 @@ mod fault;
 use std::cell::Cell;
 use std::io;
 
-use openssl::ssl::{self, ErrorCode, Ssl};
+use openssl::ssl::{self, ErrorCode, Ssl, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
 
 use log::{debug, warn};
@@ -43,27 +43,20 @@ pub struct TlsSetup {
 }
 
 impl TlsSetup {
-    /// Prepares a connection to the peer at `address`.
+    /// Prepares a connection to the peer at `address`, or one that a client has opened from there.
     ///
     /// # Errors
     ///
     /// `InvalidInput` for an empty host name, which would disable the check of the name; `Other` if
     /// OpenSSL fails, e.g. for lack of memory.
     pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<TlsSetup> {
-        let name = match (spec.sni(), &address.host) {
-            (Some(name), _) => name.to_string(),
-            (None, Host::Ip(ip)) => ip.to_string(),
-            (None, Host::Name(name)) => name.clone(),
-        };
-        let name = name.strip_suffix('.').unwrap_or(&name).to_string();
-        if name.is_empty() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut ssl = spec.connector().configure()?.into_ssl(&name)?;
-        let flags = X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT;
-        ssl.param_mut().set_hostflags(flags);
         let report = VerifyReport::new(spec);
-        report.collect(&mut ssl, name);
+        let ssl = match spec.peer() {
+            TlsPeer::Client => server(spec)?,
+            TlsPeer::Proxy | TlsPeer::Destination | TlsPeer::PacServer => {
+                client(spec, address, &report)?
+            }
+        };
         Ok(TlsSetup {
             ssl,
             report,
@@ -77,11 +70,38 @@ impl TlsSetup {
     }
 }
 
+/// Returns ptunnel's side as the server, which asks for no certificate.
+fn server(spec: &TlsSpec) -> io::Result<Ssl> {
+    let mut ssl = Ssl::new(spec.connector().context())?;
+    ssl.set_verify(SslVerifyMode::NONE);
+    ssl.set_accept_state();
+    Ok(ssl)
+}
+
+/// Returns ptunnel's side as the client, which verifies the name of the peer.
+fn client(spec: &TlsSpec, address: &HostPort, report: &VerifyReport) -> io::Result<Ssl> {
+    let name = match (spec.sni(), &address.host) {
+        (Some(name), _) => name.to_string(),
+        (None, Host::Ip(ip)) => ip.to_string(),
+        (None, Host::Name(name)) => name.clone(),
+    };
+    let name = name.strip_suffix('.').unwrap_or(&name).to_string();
+    if name.is_empty() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut ssl = spec.connector().configure()?.into_ssl(&name)?;
+    let flags = X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT;
+    ssl.param_mut().set_hostflags(flags);
+    report.collect(&mut ssl, name);
+    ssl.set_connect_state();
+    Ok(ssl)
+}
+
 /// Judges whether a connection that ended without close_notify has ended.
 ///
 /// A proxy's TLS protects the connection to the proxy, not the one behind it, and many proxies never
-/// send close_notify: their end counts as much as a plain proxy's FIN. For a `tls://` destination
-/// only close_notify distinguishes a whole stream from a truncated one.
+/// send close_notify: their end counts as much as a plain proxy's FIN. So does that of a client. For
+/// a `tls://` destination only close_notify distinguishes a whole stream from a truncated one.
 #[derive(Debug)]
 pub struct Ending {
     spec: TlsSpec,

@@ -14,7 +14,7 @@ use crate::config::TlsPeer;
 use crate::text::debug::debug_by_name;
 use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup, ROUNDS};
 
-/// The client's side of a TLS connection. The [`handshake`](TlsStream::poll_handshake) comes first.
+/// ptunnel's side of a TLS connection. The [`handshake`](TlsStream::poll_handshake) comes first.
 ///
 /// The stream ends with the peer's close_notify. If the connection ends without one, [`Ending`]
 /// decides whether that is an end too, or an error because bytes can be missing.
@@ -50,7 +50,7 @@ impl<S: Read + Write> TlsStream<S> {
     ///
     /// OpenSSL's, for [`VerifyReport::explain`](crate::upstream::tls::VerifyReport::explain).
     pub fn poll_handshake(&mut self) -> Poll<(), ssl::Error> {
-        match self.stream.connect() {
+        match self.stream.do_handshake() {
             Ok(()) => Ok(Async::Ready(())),
             Err(e) if would_block(&e) => Ok(Async::NotReady),
             Err(e) => Err(e),
@@ -129,8 +129,8 @@ impl<S: Read + Write> Write for TlsStream<S> {
 impl<S: AsyncRead + AsyncWrite> AsyncRead for TlsStream<S> {}
 
 impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
-    /// Sends close_notify and then, to a proxy, shuts down the stream underneath, which is FIN on a
-    /// socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
+    /// Sends close_notify and then, to a proxy or a client, shuts down the stream underneath, which is
+    /// FIN on a socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
     /// alone sees the end too. Bytes that the peer still sends can be read.
     ///
     /// A destination gets close_notify alone. The FIN would reach the proxy before it, and some
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
             self.ended = true;
         }
         match self.peer {
-            TlsPeer::Proxy => self.stream.get_mut().shutdown(),
+            TlsPeer::Proxy | TlsPeer::Client => self.stream.get_mut().shutdown(),
             TlsPeer::Destination | TlsPeer::PacServer => Ok(Async::Ready(())),
         }
     }

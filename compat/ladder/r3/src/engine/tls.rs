@@ -1,15 +1,15 @@
-//! What precedes the bytes for a proxy or a destination, on a socket or on the tunnel that the proxy
-//! before granted: the PROXY header, and TLS.
+//! What precedes the bytes for a proxy, a destination or a client, on a socket or on the tunnel that the
+//! proxy before granted: the PROXY header, and TLS.
 
 use std::io::{self, ErrorKind};
 
-use futures::future;
+use futures::{future, Future};
 use log::{debug, warn};
-use tokio_core_compat::task::AsStd;
+use tokio_core_compat::task::{As01, AsStd};
 use tokio_io::io::{read, write_all};
 
 use crate::config::TlsSpec;
-use crate::engine::io::{Rewind, TlsStream, Transport, Upstream};
+use crate::engine::io::{Rewind, Socket, TlsStream, Transport, Upstream};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{StartTls, StartTlsFault, Step};
@@ -51,6 +51,17 @@ pub async fn announce(
         Ok((stream, _)) => Ok(stream),
         Err(e) => Err(Error::negotiation(peer, e)),
     }
+}
+
+/// As [`secure`], with a client that has connected.
+pub fn accept(
+    client: Socket,
+    peer: Peer,
+    tls: &Option<TlsSpec>,
+) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+    let stream = Rewind::new(Upstream::Bare(client), Vec::new());
+    let tls = tls.clone();
+    As01::pin(async move { secure(stream, peer, &tls).await })
 }
 
 async fn layer<S: Transport + 'static>(

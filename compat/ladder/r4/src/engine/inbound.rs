@@ -19,8 +19,8 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::deadline;
 use super::lingering_close::reject;
-use super::{abort_on_reset, forwarding, logged_as, Engine, Opened};
-use crate::engine::io::{Rewind, Socket};
+use super::{abort_on_reset, forwarding, logged_as, secure, Engine, Opened};
+use crate::engine::io::{Rewind, Socket, Upstream};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::observe::access_log::ClientSession;
@@ -55,12 +55,16 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = read_handshake(as_01(client), inbound.handshake(session.ip()));
+    let (stream, peer) = (Rewind::new(Upstream::Bare(client), Vec::new()), session.peer());
+    let tls = inbound.tls().clone();
+    let client = As01::pin(async move { secure(stream, peer, &tls).await });
+    let handshake = inbound.handshake(session.ip());
+    let handshake = client.and_then(|client| read_handshake(as_01(client), handshake));
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, late);
     request.and_then(move |(client, rest, request)| {
         drop(reserved);
-        let client = Rewind::new(client.into_inner(), rest);
+        let client = Rewind::new(client.into_inner(), rest).flatten();
         match request {
             Ok(request) => Either::A(open(client, request, inbound, session, engine)),
             Err(rejection) => Either::B(reject(as_01(client), rejection)),
@@ -71,7 +75,7 @@ pub(super) fn serve_inbound(
 /// Opens the tunnel and relays, or rejects the client. If the client resets its connection before
 /// that, the opening is dropped, which is no error.
 fn open(
-    client: Rewind<Socket>,
+    client: Rewind<Upstream>,
     request: ConnectRequest,
     inbound: impl Inbound,
     session: ClientSession,
@@ -102,8 +106,18 @@ fn open(
                         let client = client.into_inner();
                         Either::A(As01::pin(async move {
                             let destination = request.destination;
-                            let carried = engine.carry_opened(client, opened, session, destination);
-                            Ok(carried.await)
+                            Ok(match Upstream::bare(client) {
+                                Ok(client) => {
+                                    let carried =
+                                        engine.carry_opened(client, opened, session, destination);
+                                    carried.await
+                                }
+                                Err(client) => {
+                                    let carried =
+                                        engine.carry_opened(client, opened, session, destination);
+                                    carried.await
+                                }
+                            })
                         }))
                     }
                     Err(e) => {

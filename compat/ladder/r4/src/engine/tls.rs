@@ -1,5 +1,5 @@
-//! What precedes the bytes for a proxy or a destination, on a socket or on the tunnel that the proxy
-//! before granted: the PROXY header, and TLS.
+//! What precedes the bytes for a proxy, a destination or a client, on a socket or on the tunnel that the
+//! proxy before granted: the PROXY header, and TLS.
 
 use std::io::{self, ErrorKind};
 

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 
 use super::limits::within;
 use super::lingering_close::reject;
-use super::{abort_on_reset, forwarding, logged_as, Engine, Opened};
-use crate::engine::io::{Rewind, Socket, Transport};
+use super::{abort_on_reset, forwarding, logged_as, secure, Engine, Opened};
+use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::observe::access_log::ClientSession;
@@ -56,19 +56,26 @@ pub(super) async fn serve_inbound(
     // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
     let opening = Box::pin(async {
         let limit = engine.settings().timeouts.handshake;
-        let handshake = read_handshake(client, inbound.handshake(session.ip()));
+        let client = Rewind::new(Upstream::Bare(client), Vec::new());
+        let handshake = async {
+            let client = secure(client, session.peer(), inbound.tls()).await?;
+            read_handshake(client, inbound.handshake(session.ip())).await
+        };
         let late = || Error::rejected("no request within the handshake timeout");
         let (client, request) = within(handshake, limit, late).await?;
         drop(reserved);
+        let client = client.flatten();
         match request {
             Ok(request) => open(client, request, inbound, session, engine).await,
             Err(rejection) => Err(reject(client, rejection).await),
         }
     });
     if let Some((client, opened, session, request)) = opening.await? {
-        engine
-            .carry_opened(client, opened, session, request.destination)
-            .await;
+        let destination = request.destination;
+        match Upstream::bare(client) {
+            Ok(client) => drop(engine.carry_opened(client, opened, session, destination).await),
+            Err(client) => drop(engine.carry_opened(client, opened, session, destination).await),
+        }
     }
     Ok(())
 }
@@ -76,12 +83,12 @@ pub(super) async fn serve_inbound(
 /// Opens the tunnel and replies, or rejects the client. If the client resets its connection before
 /// that, the opening is dropped, and there is nothing to relay, which is no error.
 async fn open(
-    mut client: Rewind<Socket>,
+    mut client: Rewind<Upstream>,
     request: ConnectRequest,
     inbound: &impl Inbound,
     session: ClientSession,
     engine: &Engine,
-) -> Result<Option<(Rewind<Socket>, Opened, ClientSession, ConnectRequest)>, Error> {
+) -> Result<Option<(Rewind<Upstream>, Opened, ClientSession, ConnectRequest)>, Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
     let session = session.of(request.user.clone());
     let open = logged_as(session.context(), engine.open(&tunnel));

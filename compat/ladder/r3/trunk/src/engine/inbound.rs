@@ -19,8 +19,9 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::limits::deadline;
 use super::lingering_close::reject;
 use super::timer::TaskCountdown;
+use super::tls::accept;
 use super::{abort_on_reset, forwarding, logged_as, poll_with, Engine, Opened, TaskTimer};
-use crate::engine::io::{poll_io, Rewind, Socket};
+use crate::engine::io::{poll_io, Rewind, Socket, Upstream};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::observe::access_log::ClientSession;
@@ -55,11 +56,14 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = read_handshake(client, inbound.handshake(session.ip()), engine.timer());
+    let client = accept(client, session.peer(), inbound.tls());
+    let (handshake, timer) = (inbound.handshake(session.ip()), engine.timer().clone());
+    let handshake = client.and_then(move |client| read_handshake(client, handshake, &timer));
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
         drop(reserved);
+        let client = client.flatten();
         match request {
             Ok(request) => Either::A(open(client, request, inbound, session, engine)),
             Err(rejection) => Either::B(reject(client, rejection, engine.timer())),
@@ -70,7 +74,7 @@ pub(super) fn serve_inbound(
 /// Opens the tunnel and relays, or rejects the client. If the client resets its connection before
 /// that, the opening is dropped, which is no error.
 fn open(
-    client: Rewind<Socket>,
+    client: Rewind<Upstream>,
     request: ConnectRequest,
     inbound: impl Inbound,
     session: ClientSession,
@@ -100,8 +104,18 @@ fn open(
                         };
                         Either::A(As01::pin(async move {
                             let destination = request.destination;
-                            let carried = engine.carry_opened(client, opened, session, destination);
-                            Ok(carried.await)
+                            Ok(match Upstream::bare(client) {
+                                Ok(client) => {
+                                    let carried =
+                                        engine.carry_opened(client, opened, session, destination);
+                                    carried.await
+                                }
+                                Err(client) => {
+                                    let carried =
+                                        engine.carry_opened(client, opened, session, destination);
+                                    carried.await
+                                }
+                            })
                         }))
                     }
                     Err(e) => {

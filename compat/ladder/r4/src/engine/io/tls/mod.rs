@@ -18,7 +18,7 @@ use crate::config::TlsPeer;
 use crate::text::debug::debug_by_name;
 use crate::upstream::tls::{explain, is_alert, Ending, TlsSetup, ROUNDS};
 
-/// The client's side of a TLS connection. The [`handshake`](TlsStream::handshake) comes first.
+/// ptunnel's side of a TLS connection. The [`handshake`](TlsStream::handshake) comes first.
 ///
 /// The stream ends with the peer's close_notify. If the connection ends without one, [`Ending`]
 /// decides whether that is an end too, or an error because bytes can be missing.
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     ///
     /// OpenSSL's, for [`VerifyReport::explain`](crate::upstream::tls::VerifyReport::explain).
     pub async fn handshake(&mut self) -> Result<(), ssl::Error> {
-        Pin::new(&mut self.stream).connect().await
+        Pin::new(&mut self.stream).do_handshake().await
     }
 
     /// Returns the parameters of the connection, of which the version is `TLSv1.3`, for example.
@@ -153,8 +153,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Sends close_notify and then, to a proxy, shuts down the stream underneath, which is FIN on a
-    /// socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
+    /// Sends close_notify and then, to a proxy or a client, shuts down the stream underneath, which is
+    /// FIN on a socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
     /// alone sees the end too. Bytes that the peer still sends can be read.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match ready!(Pin::new(&mut self.stream).poll_shutdown(cx)) {
@@ -213,7 +213,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Below<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.peer {
-            TlsPeer::Proxy => Pin::new(&mut self.stream).poll_shutdown(cx),
+            TlsPeer::Proxy | TlsPeer::Client => Pin::new(&mut self.stream).poll_shutdown(cx),
             TlsPeer::Destination | TlsPeer::PacServer => Poll::Ready(Ok(())),
         }
     }
