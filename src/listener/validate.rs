@@ -29,7 +29,8 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let selector = ProxySelector::new(Route::default());
     let listeners = listeners(config, &selector, &Logins::default());
     for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
-        let exposure = Exposure::new(&kind, addr.exposed_port(), &addr, config);
+        let is_tcp = matches!(addr, ListenAddr::Port(..));
+        let exposure = Exposure::new(&kind, addr.exposed_port(), is_tcp, config);
         permit(&kind, exposure, config).map_err(|e| (index, e))?;
         before.push((kind.label(), addr));
     }
@@ -95,7 +96,8 @@ pub(super) fn checked_listeners(
             }
         };
         for addr in addrs {
-            let exposure = Exposure::new(&kind, exposed_at(&addr)?, &addr, config);
+            let (exposed_at, is_tcp) = reach(&addr)?;
+            let exposure = Exposure::new(&kind, exposed_at, is_tcp, config);
             match (&addr, &exposure) {
                 (ListenAddr::Inherited(_), Some(Exposure::At(at)))
                     if kind.takes_clear_passwords() =>
@@ -155,17 +157,15 @@ enum Exposure {
 }
 
 impl Exposure {
-    /// Returns the exposure of a listener at `addr`; `exposed_at` is its address if other machines
-    /// can connect to it.
-    fn new<S>(
+    /// Returns the exposure of a listener; `exposed_at` is its address if other machines can connect
+    /// to it.
+    fn new(
         kind: &ListenerKind,
         exposed_at: Option<String>,
-        addr: &ListenAddr<S>,
+        is_tcp: bool,
         config: &Config,
     ) -> Option<Exposure> {
-        let is_balanced = kind.can_be_balanced()
-            && matches!(addr, ListenAddr::Port(..))
-            && !config.balancers.is_empty();
+        let is_balanced = is_tcp && kind.can_be_balanced() && !config.balancers.is_empty();
         let balanced = Some(Exposure::Balanced).filter(|_| is_balanced);
         exposed_at.map(Exposure::At).or(balanced)
     }
@@ -214,14 +214,17 @@ fn permit(kind: &ListenerKind, exposure: Option<Exposure>, config: &Config) -> R
     }))
 }
 
-/// Returns the address as text if other machines can connect to it.
-fn exposed_at(addr: &ListenAddr<InheritedFd>) -> Result<Option<String>, Error> {
+/// Returns the address as text if other machines can connect to it, and whether it is a TCP socket.
+fn reach(addr: &ListenAddr<InheritedFd>) -> Result<(Option<String>, bool), Error> {
     let socket = match addr {
         ListenAddr::Inherited(socket) => socket,
-        ListenAddr::Port(..) | ListenAddr::Path(_) => return Ok(addr.exposed_port()),
+        ListenAddr::Port(..) => return Ok((addr.exposed_port(), true)),
+        ListenAddr::Path(_) => return Ok((None, false)),
     };
     let (_, bound) = socket_activation::open(socket).map_err(|e| Error::listen(socket, e))?;
-    Ok(Some(bound)
+    let is_tcp = matches!(bound, BoundAddr::Ip(_));
+    let exposed_at = Some(bound)
         .filter(BoundAddr::is_beyond_loopback)
-        .map(|bound| bound.to_string()))
+        .map(|bound| bound.to_string());
+    Ok((exposed_at, is_tcp))
 }

@@ -232,6 +232,9 @@ fn an_exposed_dynamic_listener_needs_a_user_or_allow_from() {
     let socket = || format!("0.0.0.0:{}=socks", free_port());
     let begin = || Ptunnel::through("proxy.example:1").args(&["-D", "fd:socks"]);
     assert_refused(begin(), &[&socket()], &["an open proxy", "--allow-from"]);
+    let balanced = begin().args(&["--accept-proxy-protocol", "192.0.2.1"]);
+    let loopback = format!("127.0.0.1:{}=socks", free_port());
+    assert_refused(balanced, &[&loopback], &["an open proxy behind a balancer"]);
     let program = begin().args(&["--allow-from", "127.0.0.2"]).more_lines(1);
     let program = launched(program, &[&socket()]).start();
     let mut other = Connection::open(on_loopback(program.address().port()));

@@ -223,8 +223,8 @@ pub(super) const LISTENERS: &[Flag] = &[
         "CIDR has the forms of `--allow-from`. Each connection from such an address must begin \
          with a header of the PROXY protocol, version 1 or 2. The client that it names counts for \
          `--allow-from`, the log and the status page. Connections from other addresses are \
-         clients: a header in them is data. The option applies to every listener, including those \
-         of `--dynamic` and `--serve-proxy`, but not to Unix sockets.\n\n\
+         clients: a header in them is data. The option applies to tunnels, `--dynamic` and \
+         `--serve-proxy`, but not to `--redirect` or to Unix sockets.\n\n\
          ptunnel logs a warning and closes the connection if the header is invalid, longer than 107 \
          bytes (version 1) or 4096 bytes (version 2), or not complete within \
          `--handshake-timeout`. For a header without an address (`UNKNOWN`, `LOCAL`), the client \
