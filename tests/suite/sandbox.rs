@@ -176,7 +176,7 @@ fn with_work(example: &Example) -> (String, String) {
     let command = &example.command;
     let (script, shown) = if let Some(background) = command.strip_suffix(" &") {
         let script = format!(
-            "{} >listening & until grep listening listening; do sleep 0.02; done",
+            "rm -f listening; {} >listening & until grep -s listening listening; do sleep 0.02; done",
             background
         );
         (script, &example.output[0][..])
