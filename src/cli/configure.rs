@@ -40,7 +40,7 @@ pub(super) fn configure(
     let listen = options.one_or_default("listen")?;
     let stdio = stdio(options)?;
     let allow_from = blocks(options, "allow-from")?;
-    let balancers = blocks(options, "accept-proxy-protocol")?;
+    let balancers = balancers(options)?;
     let dynamic_user = dynamic_user(options, env, missing)?;
     let dynamic = options.all("dynamic")?;
     let redirect = options.all("redirect")?;
@@ -229,6 +229,23 @@ fn own_words(words: &[&Value]) -> usize {
 fn blocks(options: &Options, name: &str) -> Result<Vec<Cidr>, Error> {
     let lists = options.all::<CidrList>(name)?;
     Ok(lists.into_iter().flat_map(|CidrList(list)| list).collect())
+}
+
+/// Returns the balancers, which name the clients in PROXY headers.
+fn balancers(options: &Options) -> Result<Vec<Cidr>, Error> {
+    let name = "accept-proxy-protocol";
+    let balancers = blocks(options, name)?;
+    match balancers.iter().find(|block| block.is_everything()) {
+        Some(block) => {
+            let why = format!(
+                "--accept-proxy-protocol '{}' lets every client choose its address; name the \
+                 balancers, e.g. 10.0.0.5",
+                block
+            );
+            Err(options.blame(name, Error::usage(why)))
+        }
+        None => Ok(balancers),
+    }
 }
 
 /// Returns the credentials that clients of `-D` listeners must give.

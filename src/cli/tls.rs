@@ -86,8 +86,9 @@ pub(super) fn listen_tls(
         None => return Ok(None),
     };
     if !is_needed {
-        let why = "--listen-cert is for -D and --serve-proxy; a tunnel carries the bytes of its \
-                   clients as they are: for TLS with them, put stunnel in front of it";
+        let why = "--listen-cert is for -D and --serve-proxy; other listeners carry the bytes of \
+                   their clients as they are: for TLS with the clients of a tunnel, put stunnel in \
+                   front of it";
         return Err(options.blame("listen-cert", Error::usage(why)));
     }
     let tls_options = TlsOptions {

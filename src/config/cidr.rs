@@ -26,6 +26,11 @@ impl Cidr {
         Cidr { network, bits }
     }
 
+    /// Returns whether it contains every address of its IP version.
+    pub fn is_everything(&self) -> bool {
+        self.bits == 0
+    }
+
     /// Reads the parts before and after the `/`.
     ///
     /// # Errors

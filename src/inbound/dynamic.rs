@@ -1,6 +1,8 @@
 //! `-D`: SOCKS, HTTP CONNECT and requests for `http://` URLs on one port.
 
 use std::net::IpAddr;
+#[cfg(any(feature = "cli", feature = "legacy"))]
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::handshake::InboundHandshake;
@@ -45,6 +47,15 @@ impl DynamicConfig {
 
     /// Returns the rules for one client, whose address PROXY headers have.
     pub(crate) fn for_client(self, client: Option<Arc<ClientAddresses>>) -> DynamicConfig {
+        DynamicConfig { client, ..self }
+    }
+
+    /// Returns the rules for one client that connected to `original`, which PROXY headers have instead
+    /// of the listener's address.
+    #[cfg(any(feature = "cli", feature = "legacy"))]
+    pub(super) fn connected_to(self, original: SocketAddr) -> DynamicConfig {
+        let client = self.client.as_ref();
+        let client = client.map(|of| Arc::new(ClientAddresses::new(of.client, original)));
         DynamicConfig { client, ..self }
     }
 

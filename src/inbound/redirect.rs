@@ -81,7 +81,7 @@ impl RedirectConfig {
                 own
             ))),
             Ok((_, original)) => Ok(RedirectedClient {
-                clients: self.clients.clone(),
+                clients: self.clients.clone().connected_to(original),
                 original: original.into(),
             }),
             Err(e) => Err(not_redirected(e)),

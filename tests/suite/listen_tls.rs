@@ -193,6 +193,13 @@ fn clients_without_tls_are_rejected() {
     ];
     assert!(!output("openssl", &words).status.success());
     program.says(&["denied: no TLS: no common version of TLS"]);
+    let words = [
+        &words[..3],
+        &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"],
+    ]
+    .concat();
+    assert!(!output("openssl", &words).status.success());
+    program.says(&["denied: no TLS: no common cipher; use a certificate with another kind of key"]);
 }
 
 /// A tunnel that is open keeps its connection.

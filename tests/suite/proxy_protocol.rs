@@ -299,6 +299,22 @@ fn clients_of_dynamic_listeners_are_named_to_chosen_destinations_only() {
 }
 
 #[test]
+fn every_address_as_a_balancer_is_refused() {
+    for block in &["0.0.0.0/0", "::/0"] {
+        let balancers = format!("10.0.0.5,{}", block);
+        let program = Ptunnel::new().args(&["--accept-proxy-protocol", &balancers]);
+        let end = program.args(&["--no-proxy", "*", "-D", "0"]).run();
+        end.expect_code(2);
+        let said = format!(
+            "--accept-proxy-protocol '{}' lets every client choose its address; name the balancers, \
+             e.g. 10.0.0.5\n",
+            block
+        );
+        assert!(end.stderr.contains(&said), "{}", end.stderr);
+    }
+}
+
+#[test]
 fn clients_without_an_address_are_unknown() {
     let (origin, folder) = (naming(), TempDir::new());
     let start = || Ptunnel::new().args(&["--no-proxy", "*", "--send-proxy-protocol", "v1"]);
@@ -308,7 +324,7 @@ fn clients_without_an_address_are_unknown() {
     assert_eq!(end.text(), "PROXY UNKNOWN\r\nhello");
 
     let path = folder.at("sock");
-    let balancer = ["--accept-proxy-protocol", "0.0.0.0/0"];
+    let balancer = ["--accept-proxy-protocol", "127.0.0.0/8"];
     let _program = start()
         .args(&balancer)
         .tunnel(&format!("{}:{}", path, to))

@@ -173,6 +173,25 @@ fn the_proxy_is_asked_for_the_name_or_else_the_address() {
     });
 }
 
+/// The header has the address that the client connected to, not ptunnel's.
+#[test]
+fn a_proxy_header_has_the_original_destination() {
+    network().run(|| {
+        let proxy = Peer::echoing();
+        let program = Ptunnel::through(proxy.address()).args(&["--send-proxy-protocol", "v1"]);
+        let program = start(program, &["127.0.0.1:0"]);
+        redirect(&[("ip daddr 198.51.100.7", program.address().port())]);
+        let mut client = Connection::open("198.51.100.7:22".parse().unwrap());
+        client.send("SSH-2.0-x\r\n");
+        let from = client.local();
+        let (ip, port) = (from.ip(), from.port());
+        client.expect(format!(
+            "PROXY TCP4 {} 198.51.100.7 {} 22\r\nSSH-2.0-x\r\n",
+            ip, port
+        ));
+    });
+}
+
 /// It would lead to the listener again.
 #[test]
 fn a_connection_to_the_listener_itself_is_refused() {

@@ -175,10 +175,14 @@ pub(super) const PROXIES: &[Flag] = &[
     .default_words("all destinations")
     .repeated()
     .requires("send-proxy-protocol")
-    .described("Entries have the forms of `--no-proxy`, one for each use of the option.")
+    .described(
+        "Entries have the forms of `--no-proxy`, one for each use of the option. Clients of \
+         `--dynamic`, `--redirect` and `--serve-proxy` choose the name of their destination: by \
+         another name of the same server, they get no header, and can send a forged one.",
+    )
     .example(
         "ptunnel -p proxy.example:3128 --send-proxy-protocol v2 \
-         --proxy-protocol-to www.example.org:443 -D 1080",
+         --proxy-protocol-to www.example.org 8443:www.example.org:443 15432:db.example.org:5432",
     ),
     Flag::option(
         "send-proxy-protocol-to-proxy",

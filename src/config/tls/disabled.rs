@@ -12,7 +12,7 @@ pub(in crate::config) fn available() -> Result<(), String> {
     Err(MISSING.into())
 }
 
-/// TLS to a proxy or a destination; has no value without the feature `tls`.
+/// TLS with a proxy, a destination or a client; has no value without the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSpec {}
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
 use openssl::sha::Sha256;
-use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslOptions, SslVersion};
+use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslOptions};
+use openssl::ssl::{SslSessionCacheMode, SslVersion};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
@@ -182,6 +183,10 @@ fn builder(peer: TlsPeer) -> Result<SslConnectorBuilder, ErrorStack> {
     // The protocol of a destination isn't known, and a server that chooses none speaks HTTP/1.1.
     if peer == TlsPeer::Proxy {
         builder.set_alpn_protos(HTTP_1_1)?;
+    }
+    // Sessions of clients are resumed by tickets; a cache would only take memory.
+    if peer == TlsPeer::Client {
+        builder.set_session_cache_mode(SslSessionCacheMode::OFF);
     }
     Ok(builder)
 }

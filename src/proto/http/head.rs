@@ -111,8 +111,8 @@ impl fmt::Display for Malformed {
             Malformed::Syntax(e) => write!(f, "not HTTP/1 ({})", e),
             Malformed::Tls => f.write_str("TLS instead of HTTP; use https://"),
             Malformed::TlsClient => f.write_str(
-                "not HTTP/1 but TLS, which this listener doesn't support; use http://, not https://, \
-                 in the client",
+                "not HTTP/1 but TLS, which this listener doesn't speak; use http://, not https://, in \
+                 the client, or add --listen-cert FILE",
             ),
             Malformed::Http2 => f.write_str(
                 "HTTP/2, and ptunnel supports only HTTP/1.1; enable HTTP/1.1 there, or use another \

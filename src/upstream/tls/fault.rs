@@ -116,6 +116,7 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer, otherwise: &str) -> TlsFault 
             name, otherwise
         )),
         "unsupported protocol" | "version too low" => TlsFault::advised(TOO_OLD),
+        "no shared cipher" => TlsFault::advised(NO_CIPHER),
         _ => TlsFault::plain(format!("TLS error: {}", reason)),
     }
 }
@@ -123,6 +124,11 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer, otherwise: &str) -> TlsFault 
 /// RFC 7301 §3.2; only a proxy is offered a protocol, so a destination doesn't send this alert.
 const NO_HTTP_1_1: &str = "the proxy doesn't offer HTTP/1.1 (perhaps only HTTP/2), and ptunnel \
                            supports no other version; enable HTTP/1.1 on the proxy";
+
+/// Only a server, which ptunnel is to a client of `--listen-cert`, finds this.
+const NO_CIPHER: &str =
+    "no common cipher; use a certificate with another kind of key, e.g. RSA or \
+                         P-256, or a newer client";
 
 const TOO_OLD: &str =
     "no common version of TLS; ptunnel requires TLS 1.2 or later, so enable one of them there";
@@ -137,10 +143,14 @@ fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
             "{} requires a client certificate; set {}",
             name, cert
         )),
-        "handshake failure" => TlsFault::advised(format!(
-            "{} ended the handshake; it may require a client certificate ({}), or other ciphers",
-            name, cert
-        )),
+        "handshake failure" => match peer {
+            // It isn't asked for a certificate.
+            TlsPeer::Client => TlsFault::plain(format!("{} ended TLS: {}", name, alert)),
+            _ => TlsFault::advised(format!(
+                "{} ended the handshake; it may require a client certificate ({}), or other ciphers",
+                name, cert
+            )),
+        },
         "bad certificate"
         | "unsupported certificate"
         | "certificate revoked"

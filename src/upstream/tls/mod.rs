@@ -36,7 +36,7 @@ pub struct TlsSetup {
     pub ssl: Ssl,
     /// Collects the faults that verification finds.
     pub report: VerifyReport,
-    /// Whether the peer is a proxy or a destination.
+    /// The kind of peer.
     pub peer: TlsPeer,
     /// Judges how the connection ends.
     pub ending: Ending,
