@@ -26,7 +26,8 @@ use crate::error::Error;
 use crate::listener::bind::BoundListener;
 use crate::listener::reload::{ConfigSource, Delivery, Reload};
 use crate::listener::set::ListenerSet;
-use crate::observe::{access_log, limits};
+use crate::observe::access_log;
+use crate::observe::limits::{self, LimitWatch};
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
@@ -85,8 +86,6 @@ fn serve_on_all(
 ) -> Result<(), Error> {
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
-    let counted = permits.clone();
-    limits::watch(config.max_connections, move || counted.clients());
     let (leader, stop) = Leader::new();
     let (ender, end) = Leader::new();
     let (ended, ends) = mpsc::unbounded();
@@ -112,6 +111,11 @@ fn serve_on_all(
     let (listeners, later) = threads.remove(0);
     reactor.accept(listeners)?;
     reactor.join(later, heartbeats.remove(0))?;
+    let mut watch = LimitWatch::new(config.max_connections);
+    let permits = reactor.permits.clone();
+    let mut look = move || watch.look(permits.clients());
+    look();
+    reactor.engine.every(limits::PAUSE, look)?;
     reactor.lead(
         signal_pipe,
         service_manager,

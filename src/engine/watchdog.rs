@@ -1,8 +1,9 @@
-//! The heartbeat of one thread's loop, for the service manager's watchdog.
+//! What one thread's loop does at intervals, such as the heartbeat for the service manager's watchdog.
+
+use std::time::Duration;
 
 use futures::{Future, Stream};
 use log::error;
-use tokio_core::reactor::Interval;
 
 use super::Engine;
 use crate::error::Error;
@@ -14,21 +15,36 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `Error::other` if tokio-core has no room for another timer.
+    /// `Error::other` if there is no descriptor or no room for another timer.
     pub fn watchdog(&self, heartbeat: Heartbeat) -> Result<(), Error> {
         let period = match heartbeat.period() {
             Some(period) => period,
             None => return Ok(()),
         };
-        // tokio-core's loop wakes the task, and the engine's run queue polls it, so both must run.
-        let ticks = Interval::new(period, self.handle().core())
+        self.every(period, move || heartbeat.beat())
+    }
+
+    /// Calls `tick` after each period for as long as this engine's loop runs.
+    ///
+    /// # Errors
+    ///
+    /// `Error::other` if there is no descriptor or no room for another timer.
+    pub(super) fn every(
+        &self,
+        period: Duration,
+        mut tick: impl FnMut() + 'static,
+    ) -> Result<(), Error> {
+        // The loop reports the timer, and the engine's run queue polls the task, so both must run.
+        let ticks = self
+            .handle()
+            .interval(period)
             .map_err(|e| Error::other("cannot set a timer", e))?;
-        let beating = ticks.for_each(move |()| {
-            heartbeat.beat();
+        let ticking = ticks.for_each(move |()| {
+            tick();
             Ok(())
         });
-        let stopped = |e| error!("the watchdog's timer stopped: {}", e);
-        self.handle().spawn_critical(beating.map_err(stopped));
+        let stopped = |e| error!("a timer stopped: {}", e);
+        self.handle().spawn_critical(ticking.map_err(stopped));
         Ok(())
     }
 }

@@ -3,7 +3,6 @@
 //! The readings are also those of the status server.
 
 use std::fmt;
-use std::thread;
 use std::time::Duration;
 
 use log::{info, warn};
@@ -111,37 +110,59 @@ pub(crate) fn readings(clients: u64, max_clients: Option<usize>) -> Vec<Reading>
 /// The smallest limit that is watched: with fewer clients, most numbers would be near it.
 const LEAST: u64 = 5;
 
-/// Pause between two readings of clients and descriptors, which cost next to nothing.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two looks.
+pub const PAUSE: Duration = Duration::from_secs(1);
 
-/// Number of pauses between two readings of memory, if it has a limit; otherwise six times as many.
-const MEMORY: u32 = 10;
+/// Number of looks between two readings that take time: memory, if it has a limit, and descriptors
+/// on a kernel that doesn't count them.
+const SELDOM: u32 = 10;
 
-/// Starts a thread that warns when a resource is near its limit, and says when it no longer is.
-/// `clients` returns the number of clients.
-pub fn watch(max_clients: Option<usize>, clients: impl Fn() -> usize + Send + 'static) {
-    let watch = move || {
-        let mut near = Vec::new();
-        let mut report_use = |resource, usage: Option<Usage>| {
-            if let Some(usage) = usage {
-                report(&mut near, Reading { resource, usage });
-            }
-        };
-        let mut until_memory = 0;
-        loop {
-            report_use(Resource::Clients, of_clients(clients() as u64, max_clients));
-            report_use(Resource::Descriptors, resources::descriptors());
-            if until_memory == 0 {
-                let memory = resources::memory();
-                until_memory = if memory.is_some() { MEMORY } else { MEMORY * 6 };
-                report_use(Resource::Memory, memory);
-            }
-            until_memory -= 1;
-            thread::sleep(PAUSE);
+/// The same for memory, as long as it has no limit.
+const RARELY: u32 = 60;
+
+/// Warns when a resource is near its limit, and says when it no longer is. It has no thread: with a
+/// second one, glibc makes each system call of the first dearer.
+pub struct LimitWatch {
+    max_clients: Option<usize>,
+    near: Vec<Resource>,
+    /// Number of looks until the next reading.
+    until_descriptors: u32,
+    until_memory: u32,
+}
+
+impl LimitWatch {
+    /// Returns a watch with this limit of clients.
+    pub fn new(max_clients: Option<usize>) -> LimitWatch {
+        LimitWatch {
+            max_clients,
+            near: Vec::new(),
+            until_descriptors: 0,
+            until_memory: 0,
         }
-    };
-    if let Err(e) = thread::Builder::new().name("limits".into()).spawn(watch) {
-        warn!("cannot start a thread to watch the limits: {}", e);
+    }
+
+    /// Reads what is in use, with so many clients; to be called after each [`PAUSE`].
+    pub fn look(&mut self, clients: usize) {
+        let of_clients = of_clients(clients as u64, self.max_clients);
+        self.report_use(Resource::Clients, of_clients);
+        if self.until_descriptors == 0 {
+            let is_cheap = resources::are_descriptors_counted();
+            self.until_descriptors = if is_cheap { 1 } else { SELDOM };
+            self.report_use(Resource::Descriptors, resources::descriptors());
+        }
+        if self.until_memory == 0 {
+            let memory = resources::memory();
+            self.until_memory = if memory.is_some() { SELDOM } else { RARELY };
+            self.report_use(Resource::Memory, memory);
+        }
+        self.until_descriptors -= 1;
+        self.until_memory -= 1;
+    }
+
+    fn report_use(&mut self, resource: Resource, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            report(&mut self.near, Reading { resource, usage });
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`Handle`]: an epoll set and a run queue, nested in a tokio-core loop; one per thread.
 //! - [`BoundSocket`]: a listening socket.
 //! - [`Socket`]: a TCP or Unix stream; its `shutdown` sends FIN.
+//! - [`Interval`]: a timer with a fixed period.
 //! - [`Rewind`]: a stream with bytes put back in front.
 //! - `TlsStream`: TLS over any stream (feature `tls`).
 //! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
@@ -13,6 +14,7 @@
 
 mod acceptor;
 mod bound_socket;
+mod interval;
 mod reactor;
 mod rewind;
 mod socket;
@@ -25,6 +27,7 @@ mod upstream;
 
 pub(crate) use self::acceptor::Acceptor;
 pub use self::bound_socket::BoundSocket;
+pub use self::interval::Interval;
 pub use self::reactor::Handle;
 pub use self::rewind::Rewind;
 pub use self::socket::{Connecting, Socket};

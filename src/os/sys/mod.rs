@@ -34,6 +34,8 @@ mod seccomp;
 mod socket_activation;
 #[cfg(feature = "legacy")]
 mod task_handle;
+#[cfg(feature = "legacy")]
+mod timer_descriptor;
 
 #[cfg(feature = "cli")]
 pub use self::argv::{effective_user, rewrite_arguments};
@@ -64,3 +66,5 @@ pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, SandboxL
 pub use self::socket_activation::{is_inherited, InheritedSocket};
 #[cfg(feature = "legacy")]
 pub use self::task_handle::Notifier;
+#[cfg(feature = "legacy")]
+pub(crate) use self::timer_descriptor::TimerDescriptor;

@@ -17,7 +17,7 @@ use tokio_core_compat::task::{As01, AsStd};
 
 use super::io::runtime;
 use super::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
-use super::watchdog::beat;
+use super::watchdog::{beat, every};
 use super::{Engine, Permits, Settings};
 use crate::config::Config;
 use crate::engine::io::{BoundSocket, Handle};
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::listener::bind::BoundListener;
 use crate::listener::reload::{ConfigSource, Delivery, Reload};
 use crate::listener::set::ListenerSet;
-use crate::observe::limits;
+use crate::observe::limits::{self, LimitWatch};
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
@@ -58,8 +58,8 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         }
         let settings = Settings::of(config);
         let permits = Permits::new(config.max_connections);
-        let counted = permits.clone();
-        limits::watch(config.max_connections, move || counted.clients());
+        let (mut watch, counted) = (LimitWatch::new(config.max_connections), permits.clone());
+        tokio::spawn(every(limits::PAUSE, move || watch.look(counted.clients())));
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = tokio::sync::mpsc::unbounded_channel();
         // The last thread is this one.

@@ -3,10 +3,11 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures::Future;
 use log::error;
-use tokio_core::reactor::{Core, Handle as CoreHandle};
+use tokio_core::reactor::{Core, Handle as CoreHandle, Interval};
 
 use crate::os::panics::message;
 use crate::os::sys::ReservedFd;
@@ -33,6 +34,11 @@ impl Handle {
     /// Returns the handle of the `Core`.
     pub fn core(&self) -> &CoreHandle {
         &self.core
+    }
+
+    /// Starts a timer that has an item after each period, on the reactor.
+    pub fn interval(&self, period: Duration) -> io::Result<Interval> {
+        Interval::new(period, &self.core)
     }
 
     /// Runs `core`, which must be the one of this handle, until `future` resolves.

@@ -1,4 +1,6 @@
-//! The heartbeat of one thread's loop, for the service manager's watchdog.
+//! What one thread's loop does at intervals, such as the heartbeat for the service manager's watchdog.
+
+use std::time::Duration;
 
 use tokio::time::interval;
 
@@ -17,13 +19,16 @@ impl Engine {
 
 /// Sends a beat each period for as long as it is polled. Ends at once if there is no watchdog.
 pub(super) async fn beat(heartbeat: Heartbeat) {
-    let period = match heartbeat.period() {
-        Some(period) => period,
-        None => return,
-    };
+    if let Some(period) = heartbeat.period() {
+        every(period, move || heartbeat.beat()).await;
+    }
+}
+
+/// Calls `tick` after each period for as long as it is polled.
+pub(super) async fn every(period: Duration, mut tick: impl FnMut()) {
     let mut ticks = interval(period);
     loop {
         ticks.tick().await;
-        heartbeat.beat();
+        tick();
     }
 }

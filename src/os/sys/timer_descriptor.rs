@@ -1,0 +1,75 @@
+//! A timer that is a descriptor (timerfd_create(2)), so that epoll reports when it expires.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
+use super::descriptor::check;
+
+/// A timer that expires after each period. Reading it doesn't block.
+#[derive(Debug)]
+pub(crate) struct TimerDescriptor(File);
+
+impl TimerDescriptor {
+    /// Starts a timer on the monotonic clock. With a period of 0, it never expires.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE` or `ENFILE` if there is no descriptor.
+    pub(crate) fn every(period: Duration) -> io::Result<TimerDescriptor> {
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: no pointers.
+        let fd = check(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
+        // SAFETY: the new descriptor has no other owner.
+        let timer = TimerDescriptor(unsafe { File::from_raw_fd(fd) });
+        let period = libc::timespec {
+            tv_sec: period.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(period.subsec_nanos() as i32),
+        };
+        let times = libc::itimerspec {
+            it_interval: period,
+            it_value: period,
+        };
+        // SAFETY: the kernel reads `times`, and writes nothing, since the last pointer is null.
+        check(unsafe { libc::timerfd_settime(fd, 0, &times, ptr::null_mut()) })?;
+        Ok(timer)
+    }
+
+    /// Returns how often it has expired since the last call.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if it hasn't.
+    pub(crate) fn expirations(&mut self) -> io::Result<u64> {
+        let mut count = [0; 8];
+        self.0.read_exact(&mut count)?;
+        Ok(u64::from_ne_bytes(count))
+    }
+}
+
+impl AsRawFd for TimerDescriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::thread;
+
+    use super::super::wait_readable;
+    use super::*;
+
+    #[test]
+    fn each_period_expires_once() {
+        let mut timer = TimerDescriptor::every(Duration::from_millis(20)).unwrap();
+        let early = timer.expirations().map_err(|e| e.kind());
+        assert_eq!(early, Err(io::ErrorKind::WouldBlock));
+        wait_readable(&timer).unwrap();
+        assert!(timer.expirations().unwrap() >= 1);
+        thread::sleep(Duration::from_millis(60));
+        assert!(timer.expirations().unwrap() >= 2);
+    }
+}
