@@ -12,7 +12,7 @@ use super::descriptor::{check, ReservedFd};
 #[derive(Debug)]
 pub(crate) struct Epoll(File);
 
-/// The events of one call of [`Epoll::poll`], read by index. Created once and reused.
+/// The events of one call of [`Epoll::poll`]. Created once and reused.
 pub(crate) struct Events {
     ready: Vec<libc::epoll_event>,
 }
@@ -59,6 +59,33 @@ impl Epoll {
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
     }
 
+    /// Adds this set to `outer`, another epoll set, whose waits then end when this one has an event.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if it is there already, `ENOMEM`, `ENOSPC` (too many watches).
+    pub(crate) fn nest_in(&self, outer: RawFd, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: (libc::EPOLLIN | libc::EPOLLET) as u32,
+            u64: token,
+        };
+        // SAFETY: as in `add`.
+        check(unsafe { libc::epoll_ctl(outer, libc::EPOLL_CTL_ADD, self.as_raw_fd(), &mut event) })
+            .map(drop)
+    }
+
+    /// Removes this set from `outer`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if it isn't there.
+    pub(crate) fn leave(&self, outer: RawFd) -> io::Result<()> {
+        let none = std::ptr::null_mut();
+        // SAFETY: as in `remove`.
+        check(unsafe { libc::epoll_ctl(outer, libc::EPOLL_CTL_DEL, self.as_raw_fd(), none) })
+            .map(drop)
+    }
+
     /// Removes a descriptor that was added. Must be called before the descriptor is closed: the set
     /// keeps a socket that another descriptor, also of another process, has open.
     pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
@@ -69,11 +96,21 @@ impl Epoll {
 
     /// Fetches the events that are ready now, without waiting, and returns their number.
     pub(crate) fn poll(&self, events: &mut Events) -> io::Result<usize> {
+        self.take(events, 0)
+    }
+
+    /// Like [`poll`](Epoll::poll), but waits until there is an event.
+    pub(crate) fn wait(&self, events: &mut Events) -> io::Result<usize> {
+        self.take(events, -1)
+    }
+
+    fn take(&self, events: &mut Events, timeout: c_int) -> io::Result<usize> {
         let room = events.ready.capacity() as c_int;
+        let set = self.as_raw_fd();
         // SAFETY: the kernel writes at most `room` events into memory of that capacity, and
         // returns how many it wrote; only those become part of the vector.
         unsafe {
-            let count = libc::epoll_wait(self.as_raw_fd(), events.ready.as_mut_ptr(), room, 0);
+            let count = libc::epoll_wait(set, events.ready.as_mut_ptr(), room, timeout);
             events.ready.set_len(count.max(0) as usize);
             check(count).map(|count| count as usize)
         }
@@ -99,8 +136,19 @@ impl Events {
     /// # Panics
     ///
     /// `index` isn't below the number that [`Epoll::poll`] returned.
-    pub(crate) fn at(&self, index: usize) -> Event {
-        let event = self.ready[index];
+    #[cfg(test)]
+    fn at(&self, index: usize) -> Event {
+        Event::from(self.ready[index])
+    }
+
+    /// Returns the events that were fetched.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Event> + '_ {
+        self.ready.iter().copied().map(Event::from)
+    }
+}
+
+impl From<libc::epoll_event> for Event {
+    fn from(event: libc::epoll_event) -> Event {
         let has = |bits: c_int| event.events & bits as u32 != 0;
         Event {
             token: event.u64,

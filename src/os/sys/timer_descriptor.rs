@@ -24,17 +24,40 @@ impl TimerDescriptor {
         let fd = check(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
         // SAFETY: the new descriptor has no other owner.
         let timer = TimerDescriptor(unsafe { File::from_raw_fd(fd) });
-        let period = libc::timespec {
-            tv_sec: period.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(period.subsec_nanos() as i32),
+        timer.restart(period)?;
+        Ok(timer)
+    }
+
+    /// Starts again, with a new period. With one of 0, it never expires.
+    ///
+    /// # Errors
+    ///
+    /// None that the kernel documents for a valid timer.
+    pub(crate) fn restart(&self, period: Duration) -> io::Result<()> {
+        self.set(period, period)
+    }
+
+    /// Expires now, and then after each `period`.
+    ///
+    /// # Errors
+    ///
+    /// As [`restart`](TimerDescriptor::restart).
+    pub(crate) fn expire(&self, period: Duration) -> io::Result<()> {
+        self.set(Duration::from_nanos(1), period)
+    }
+
+    fn set(&self, first: Duration, period: Duration) -> io::Result<()> {
+        let time = |time: Duration| libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         };
         let times = libc::itimerspec {
-            it_interval: period,
-            it_value: period,
+            it_interval: time(period),
+            it_value: time(first),
         };
+        let (fd, none) = (self.as_raw_fd(), ptr::null_mut());
         // SAFETY: the kernel reads `times`, and writes nothing, since the last pointer is null.
-        check(unsafe { libc::timerfd_settime(fd, 0, &times, ptr::null_mut()) })?;
-        Ok(timer)
+        check(unsafe { libc::timerfd_settime(fd, 0, &times, none) }).map(drop)
     }
 
     /// Returns how often it has expired since the last call.
@@ -42,9 +65,9 @@ impl TimerDescriptor {
     /// # Errors
     ///
     /// `WouldBlock` if it hasn't.
-    pub(crate) fn expirations(&mut self) -> io::Result<u64> {
+    pub(crate) fn expirations(&self) -> io::Result<u64> {
         let mut count = [0; 8];
-        self.0.read_exact(&mut count)?;
+        (&self.0).read_exact(&mut count)?;
         Ok(u64::from_ne_bytes(count))
     }
 }
@@ -64,7 +87,7 @@ mod tests {
 
     #[test]
     fn each_period_expires_once() {
-        let mut timer = TimerDescriptor::every(Duration::from_millis(20)).unwrap();
+        let timer = TimerDescriptor::every(Duration::from_millis(20)).unwrap();
         let early = timer.expirations().map_err(|e| e.kind());
         assert_eq!(early, Err(io::ErrorKind::WouldBlock));
         wait_readable(&timer).unwrap();

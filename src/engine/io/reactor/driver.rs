@@ -12,7 +12,7 @@ use mio::{PollOpt, Ready, Token};
 use slab::Slab;
 use tokio_core::reactor::{Core, Handle, PollEvented};
 
-use super::EventLoop;
+use super::{EventLoop, Wait};
 
 /// A task of tokio-core that is woken when the epoll set is readable or a task is due.
 pub(super) struct Driver {
@@ -42,7 +42,7 @@ impl Future for Driver {
             // A later event makes the set readable again.
             self.readable.need_read();
         }
-        if !self.inner.work() {
+        if !self.inner.work(Wait::No).idle {
             task::current().notify();
         }
         Ok(Async::NotReady)
@@ -62,7 +62,11 @@ struct Nested(Rc<EventLoop>);
 
 impl Evented for Nested {
     fn register(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {
-        EventedFd(&self.as_raw_fd()).register(poll, token, Ready::readable(), PollOpt::edge())
+        EventedFd(&self.as_raw_fd()).register(poll, token, Ready::readable(), PollOpt::edge())?;
+        self.0
+            .core_set
+            .set(Some((poll.as_raw_fd(), token.0 as u64)));
+        Ok(())
     }
 
     fn reregister(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {

@@ -16,7 +16,9 @@
 //! ```
 //!
 //! With `Core::run` the driver is an ordinary task of the core. [`Handle::run`] saves one wait per
-//! batch, since it looks at the epoll set after each turn of the core, without being woken.
+//! batch, since it looks at the epoll set after each turn of the core, without being woken. While
+//! traffic is dense it saves another one: [it waits in the epoll set itself](turns), and the core has a
+//! turn every two milliseconds.
 //!
 //! Tasks of this reactor are ordinary futures 0.1 tasks: tokio-core's timeouts and other threads can
 //! wake them.
@@ -30,14 +32,14 @@
 mod driver;
 mod queue;
 mod source;
+mod turns;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::unix::io::AsRawFd;
+use std::os::unix::io::{AsRawFd, RawFd};
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
-use std::time::Duration;
 
 use futures::executor::{self, Spawn};
 use futures::{future, Async, Future};
@@ -49,6 +51,7 @@ use self::driver::{has_loop_of_its_own, Driver};
 use self::queue::Queue;
 use self::source::SocketSource;
 pub(super) use self::source::{Readiness, Registration};
+use self::turns::{Tick, Turns};
 use crate::os::panics::message;
 use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
 use crate::text::debug::debug_by_name;
@@ -81,11 +84,32 @@ struct EventLoop {
     tasks: RefCell<Slab<Option<BoxedTask>>>,
     queue: Notifier<Queue>,
     batch: RefCell<Batch>,
+    /// The core's epoll set, and the token of this one there. None without tokio-core's own loop.
+    core_set: Cell<Option<(RawFd, u64)>>,
     /// `Handle::run` is running: the driver doesn't have to look at the epoll set.
     turned: Cell<bool>,
     closed: Cell<bool>,
     /// The payload of a critical task's panic, which ends `work`.
     critical_panic: RefCell<Option<Box<dyn Any + Send>>>,
+}
+
+/// Whether [`EventLoop::work`] waits for an event first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    No,
+    /// Until one comes: of a source, or of the tick.
+    ForEvent,
+}
+
+/// The result of [`EventLoop::work`].
+#[derive(Clone, Copy, Debug)]
+struct Worked {
+    /// Nothing is left: no event, and no task that is due.
+    idle: bool,
+    /// Number of events of the first wait.
+    events: usize,
+    /// Whether one of all events was the tick's.
+    tick: bool,
 }
 
 /// Buffers of one round, which the next one reuses.
@@ -99,18 +123,21 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// The error of epoll_create1(2), such as `EMFILE`.
+    /// The error of epoll_create1(2) or timerfd_create(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle) -> io::Result<Handle> {
+        let epoll = Epoll::new()?;
+        let tick = Tick::new(&epoll)?;
         let inner = Rc::new(EventLoop {
             core: core.clone(),
-            epoll: Epoll::new()?,
+            epoll,
             sources: RefCell::new(Slab::new()),
             tasks: RefCell::new(Slab::new()),
-            queue: Notifier::new(Queue::new()),
+            queue: Notifier::new(Queue::new(tick)),
             batch: RefCell::new(Batch {
                 events: Events::with_capacity(EVENTS),
                 ready: Vec::new(),
             }),
+            core_set: Cell::new(None),
             turned: Cell::new(false),
             closed: Cell::new(false),
             critical_panic: RefCell::new(None),
@@ -147,18 +174,17 @@ impl Handle {
             }
         }));
         self.inner.turned.set(true);
+        let mut turns = Turns::new(&self.inner, core);
+        let mut wait = Wait::No;
         loop {
-            let idle = self.inner.work();
+            let worked = self.inner.work(wait);
             if let Some(end) = result.borrow_mut().take() {
+                drop(turns);
                 self.inner.turned.set(false);
                 self.inner.queue.notify_driver(); // the driver takes over
                 return end;
             }
-            core.turn(if idle {
-                None
-            } else {
-                Some(Duration::from_secs(0))
-            });
+            wait = turns.next(worked);
         }
     }
 
@@ -219,22 +245,30 @@ impl Handle {
 debug_by_name!(Handle);
 
 impl EventLoop {
-    /// Takes events and polls tasks, for a bounded number of rounds. Returns whether nothing is
-    /// left.
-    fn work(&self) -> bool {
+    /// Waits for an event, if asked to. Then takes events and polls tasks, for a bounded number of
+    /// rounds.
+    fn work(&self, wait: Wait) -> Worked {
         let queue = &self.queue;
+        // Not running yet: what another thread notifies meanwhile, the core learns.
+        let events = self.take_events(wait);
         queue.set_running(true);
-        let idle = (0..ROUNDS).any(|_| {
-            let count = self.dispatch();
+        let (mut count, mut tick) = (events, false);
+        let idle = (0..ROUNDS).any(|round| {
+            if round > 0 {
+                count = self.take_events(Wait::No);
+            }
+            tick |= self.report_events();
             self.run_ready();
-            count < BUSY && queue.is_empty()
+            // Where the next wait is in this set, too, it needn't follow at once.
+            (count < BUSY || wait == Wait::ForEvent) && queue.is_empty()
         });
         queue.set_running(false);
         if let Some(panic) = self.critical_panic.borrow_mut().take() {
             panic::resume_unwind(panic);
         }
         // Another thread may have notified a task before `set_running`.
-        idle && queue.is_empty()
+        let idle = idle && queue.is_empty();
+        Worked { idle, events, tick }
     }
 
     /// Polls each task that is due once. Of the tasks that have yielded, it polls one: the others
@@ -270,23 +304,33 @@ impl EventLoop {
         }
     }
 
-    /// Takes the events of the epoll set and notifies their tasks. Returns their number.
-    fn dispatch(&self) -> usize {
+    /// Takes the events of the epoll set, and returns their number.
+    fn take_events(&self, wait: Wait) -> usize {
         let events = &mut self.batch.borrow_mut().events;
-        let count = match self.epoll.poll(events) {
+        let taken = match wait {
+            Wait::No => self.epoll.poll(events),
+            Wait::ForEvent => self.queue.while_away(|| self.epoll.wait(events)),
+        };
+        match taken {
             Ok(count) => count,
-            Err(ref e) if e.kind() == io::ErrorKind::Interrupted => return BUSY,
+            Err(ref e) if e.kind() == io::ErrorKind::Interrupted => BUSY,
             // The set and the buffer are valid, so any other error is a defect.
             Err(e) => panic!("epoll_wait: {}", e),
-        };
+        }
+    }
+
+    /// Notifies the tasks of the events that were taken. Returns whether one was the tick's.
+    fn report_events(&self) -> bool {
+        let events = &self.batch.borrow().events;
         let sources = self.sources.borrow();
-        for index in 0..count {
-            let event = events.at(index);
-            if let Some(source) = sources.get(event.token as usize) {
-                source.report(&event);
+        let mut tick = false;
+        for event in events.iter() {
+            match sources.get(event.token as usize) {
+                Some(source) => source.report(&event),
+                None => tick |= event.token == Tick::TOKEN,
             }
         }
-        count
+        tick
     }
 }
 

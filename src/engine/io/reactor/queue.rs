@@ -1,21 +1,26 @@
 //! The run queue: the tasks that are due.
 //!
 //! Invariant: a task is in the queue at most once, and while the queue isn't running, every addition
-//! wakes the driver.
+//! wakes the driver and, where the thread waits elsewhere, the thread.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 use futures::executor::Notify;
 use futures::task::AtomicTask;
 
+use super::turns::Tick;
 use crate::os::mutex::lock;
 
 /// The run queue, which any thread can notify through a [`Notifier`](crate::os::sys::Notifier).
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     running: AtomicBool,
+    /// The thread waits in the reactor's own epoll set, in which the tick is, not in the core's.
+    away: AtomicBool,
+    tick: Tick,
     /// The task that is being polled, or [`NONE`].
     polled: AtomicUsize,
     driver: AtomicTask,
@@ -32,8 +37,10 @@ struct Waiting {
 }
 
 impl Queue {
-    pub(super) fn new() -> Queue {
+    pub(super) fn new(tick: Tick) -> Queue {
         Queue {
+            tick,
+            away: AtomicBool::new(false),
             waiting: Mutex::default(),
             running: AtomicBool::new(false),
             polled: AtomicUsize::new(NONE),
@@ -57,6 +64,15 @@ impl Queue {
         self.running.store(running, Ordering::SeqCst);
     }
 
+    /// Runs `wait`, which ends at the tick, unless a task is due.
+    pub(super) fn while_away(&self, wait: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+        self.away.store(true, Ordering::SeqCst);
+        // What is added after this look finds the thread away.
+        let result = if self.is_empty() { wait() } else { Ok(0) };
+        self.away.store(false, Ordering::SeqCst);
+        result
+    }
+
     /// Fills the empty list `ready` with the tasks that are due: all that others have notified, and then
     /// one of those that have yielded, which can take long.
     pub(super) fn take(&self, ready: &mut Vec<usize>) {
@@ -66,6 +82,11 @@ impl Queue {
         for &id in ready.iter() {
             waiting.queued[id] = false;
         }
+    }
+
+    /// Returns the tick, which ends waits in the reactor's own epoll set.
+    pub(super) fn tick(&self) -> &Tick {
+        &self.tick
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -100,6 +121,9 @@ impl Notify for Queue {
         drop(waiting);
         if !self.running.load(Ordering::SeqCst) {
             self.driver.notify();
+        }
+        if self.away.load(Ordering::SeqCst) {
+            self.tick.now();
         }
     }
 }

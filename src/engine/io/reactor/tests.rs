@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use futures::future::{self, Either};
 use futures::sync::oneshot;
@@ -141,4 +142,44 @@ fn a_small_message_comes_before_tasks_that_yielded() {
         _ => panic!("it never came"),
     };
     assert_eq!(waited, 0, "turns of others that it waited for");
+}
+
+/// While messages follow each other without a pause, the reactor waits in its own epoll set: the core,
+/// with its timers and what other threads notify, must have its turns all the same.
+#[test]
+fn the_core_has_turns_while_messages_come() {
+    let mut core = Core::new().unwrap();
+    let handle = Handle::new(&core.handle()).unwrap();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let began = Instant::now();
+    let pings = Rc::new(Cell::new(0));
+    for end in vec![ours, theirs] {
+        let pings = pings.clone();
+        let socket = Socket::from_unix(end, &handle).unwrap();
+        let turns = future::loop_fn(socket, move |socket| {
+            let pings = pings.clone();
+            write_all(socket, [0])
+                .and_then(|(socket, byte)| read_exact(socket, byte))
+                .map(move |(socket, _)| {
+                    pings.set(pings.get() + 1);
+                    if began.elapsed() < LIMIT {
+                        future::Loop::Continue(socket)
+                    } else {
+                        future::Loop::Break(())
+                    }
+                })
+        });
+        handle.spawn(turns.map_err(drop));
+    }
+    let (late, told) = oneshot::channel();
+    let other = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        late.send(()).unwrap();
+    });
+    let due = Timeout::new(Duration::from_millis(20), &core.handle()).unwrap();
+    let both = due.map_err(drop).join(told.map_err(drop));
+    handle.run(&mut core, both).unwrap();
+    assert!(began.elapsed() < LIMIT);
+    assert!(pings.get() > 1_000, "{}", pings.get());
+    other.join().unwrap();
 }
