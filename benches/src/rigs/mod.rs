@@ -59,15 +59,15 @@ pub struct Group {
     pub full: Plan,
 }
 
-/// Every rig, in the order in which `all` runs them.
+/// Every rig, in the order in which `all` runs them: what the headline needs comes first.
 pub const RIGS: &[&Rig] = &[
-    &tunnel::RIG,
     &relay::RIG,
     &growth::RIG,
+    &tunnel::RIG,
     &echo::RIG,
+    &profile::RIG,
     &plaintext::RIG,
     &plaintext::OVER_TLS,
-    &profile::RIG,
 ];
 
 #[cfg(test)]
