@@ -83,7 +83,8 @@ static enum call kind_of(long number, const greg_t *r) {
     case SYS_pipe: case SYS_pipe2:
         return PIPE;
     case SYS_epoll_ctl:
-        return r[REG_RSI] == EPOLL_CTL_DEL ? NONE : EPOLL_ADD;
+        /* The others take nothing that can be missing. */
+        return r[REG_RSI] == EPOLL_CTL_ADD ? EPOLL_ADD : NONE;
     case SYS_epoll_wait: case SYS_epoll_pwait:
         return EPOLL_WAIT;
     case SYS_fcntl:

@@ -59,31 +59,22 @@ impl Epoll {
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
     }
 
-    /// Adds this set to `outer`, another epoll set, whose waits then end when this one has an event.
+    /// Sets whether an event of this set ends the waits in `outer`, another epoll set, of which it is part
+    /// with this token. To remove this set and add it again would take the longer, the more it holds:
+    /// the kernel then looks for a circle.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if it is there already, `ENOMEM`, `ENOSPC` (too many watches).
-    pub(crate) fn nest_in(&self, outer: RawFd, token: u64) -> io::Result<()> {
+    /// `ENOENT` if it isn't part of `outer`.
+    pub(crate) fn wake(&self, outer: RawFd, token: u64, wakes: bool) -> io::Result<()> {
+        let interest = if wakes { libc::EPOLLIN } else { 0 };
         let mut event = libc::epoll_event {
-            events: (libc::EPOLLIN | libc::EPOLLET) as u32,
+            events: (interest | libc::EPOLLET) as u32,
             u64: token,
         };
+        let set = self.as_raw_fd();
         // SAFETY: as in `add`.
-        check(unsafe { libc::epoll_ctl(outer, libc::EPOLL_CTL_ADD, self.as_raw_fd(), &mut event) })
-            .map(drop)
-    }
-
-    /// Removes this set from `outer`.
-    ///
-    /// # Errors
-    ///
-    /// `ENOENT` if it isn't there.
-    pub(crate) fn leave(&self, outer: RawFd) -> io::Result<()> {
-        let none = std::ptr::null_mut();
-        // SAFETY: as in `remove`.
-        check(unsafe { libc::epoll_ctl(outer, libc::EPOLL_CTL_DEL, self.as_raw_fd(), none) })
-            .map(drop)
+        check(unsafe { libc::epoll_ctl(outer, libc::EPOLL_CTL_MOD, set, &mut event) }).map(drop)
     }
 
     /// Removes a descriptor that was added. Must be called before the descriptor is closed: the set

@@ -1,9 +1,9 @@
 //! When tokio-core has a turn, and in which epoll set the thread waits.
 //!
-//! A turn of the core costs a wait, and while the reactor's epoll set is nested in the core's, each event
-//! wakes both. When messages follow each other quickly and each batch is small, both are a part of
-//! what a message costs. So while traffic is dense, the reactor leaves the core's set and waits in its
-//! own. A timer in that set, the tick, ends such a wait, and the core then has a turn without a wait. By so
+//! A turn of the core costs a wait, and through the core's epoll set, in which the reactor's is nested, each
+//! event is reported twice. When messages follow each other quickly and each batch is small, both are a
+//! part of what a message costs. So while traffic is dense, the reactor leaves the core's set alone and
+//! waits in its own. A timer in that set, the tick, ends such a wait, and the core then has a turn without a wait. By so
 //! much can its timers and signals be late. What another thread notifies brings the tick at once.
 //!
 //! ```text
@@ -17,7 +17,6 @@
 //! clock anew for each.
 
 use std::io;
-use std::os::unix::io::RawFd;
 use std::time::{Duration, Instant};
 
 use tokio_core::reactor::Core;
@@ -86,30 +85,30 @@ impl<'a> Turns<'a> {
 impl Drop for Turns<'_> {
     fn drop(&mut self) {
         if self.is_dense {
-            // If it fails, the loop that takes over gets no events: there is no memory.
+            // Nothing that it needs can be missing.
             let _ = self.reactor.nest();
         }
     }
 }
 
 impl EventLoop {
-    /// Nests the epoll set in the core's, and stops the tick.
+    /// Has events wake the core, and stops the tick.
     fn nest(&self) -> io::Result<()> {
-        let (set, token) = self.place_in_core()?;
-        self.epoll.nest_in(set, token)?;
+        self.wake_core(true)?;
         self.queue.tick().0.restart(NEVER)
     }
 
-    /// Starts the tick, and takes the epoll set out of the core's.
+    /// Starts the tick, and has events wake the core no more.
     fn leave(&self) -> io::Result<()> {
-        let (set, _) = self.place_in_core()?;
         self.queue.tick().0.restart(PERIOD)?;
-        self.epoll.leave(set)
+        self.wake_core(false)
     }
 
-    fn place_in_core(&self) -> io::Result<(RawFd, u64)> {
-        let nowhere = || io::ErrorKind::NotFound.into();
-        self.core_set.get().ok_or_else(nowhere)
+    fn wake_core(&self, wakes: bool) -> io::Result<()> {
+        match self.core_set.get() {
+            Some((set, token)) => self.epoll.wake(set, token, wakes),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 }
 
