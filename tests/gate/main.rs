@@ -32,8 +32,8 @@ const UPDATE: &str = "make gate-update";
 /// Allocations of a unit that can have another cause: tables that grow, the log.
 const STRAY: f64 = 0.25;
 
-/// A pause after which no traffic counts as dense.
-const SPARSE: Duration = Duration::from_millis(5);
+/// A pause between two messages with which traffic doesn't count as dense.
+const CALM: Duration = Duration::from_millis(1);
 
 /// Number of runs while the counts differ: only a permanent difference repeats.
 const TRIES: usize = 3;
@@ -145,11 +145,11 @@ impl Program {
         tunnel
     }
 
-    /// Waits until the program is idle; its reply has arrived already. Then pauses, so that traffic never
-    /// counts as dense, which would depend on the machine (`src/engine/io/reactor/turns.rs`).
+    /// Waits until the program is idle; its reply has arrived already. Then pauses: in dense
+    /// traffic (`src/engine/io/reactor/turns.rs`) other instructions run, more or fewer by chance.
     fn settle(&self) {
         wait_until(|| self.running.process().is_waiting());
-        thread::sleep(SPARSE);
+        thread::sleep(CALM);
     }
 
     fn end(self) {

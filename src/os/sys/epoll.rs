@@ -59,14 +59,14 @@ impl Epoll {
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
     }
 
-    /// Sets whether an event of this set ends the waits in `outer`, another epoll set, of which it is part
-    /// with this token. To remove this set and add it again would take the longer, the more it holds:
-    /// the kernel then looks for a circle.
+    /// Sets whether an event of this set ends the waits in `outer`, another epoll set, of which it is
+    /// part with this token. To remove this set and add it again would take longer the more it holds,
+    /// since the kernel then looks for a circle.
     ///
     /// # Errors
     ///
     /// `ENOENT` if it isn't part of `outer`.
-    pub(crate) fn wake(&self, outer: RawFd, token: u64, wakes: bool) -> io::Result<()> {
+    pub(crate) fn set_wakes(&self, outer: RawFd, token: u64, wakes: bool) -> io::Result<()> {
         let interest = if wakes { libc::EPOLLIN } else { 0 };
         let mut event = libc::epoll_event {
             events: (interest | libc::EPOLLET) as u32,
@@ -181,6 +181,24 @@ mod tests {
         assert_eq!(epoll.poll(&mut events).unwrap(), 1);
         assert!(events.at(0).more);
         assert_eq!(epoll.poll(&mut events).unwrap(), 0, "each change once");
+    }
+
+    #[test]
+    fn a_nested_set_can_be_muted() {
+        let (outer, inner) = (Epoll::new().unwrap(), Epoll::new().unwrap());
+        let mut events = Events::with_capacity(4);
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        outer.add(&inner, 7).unwrap();
+        inner.add(&socket, 8).unwrap();
+        inner.set_wakes(outer.as_raw_fd(), 7, true).unwrap();
+        assert_eq!(outer.poll(&mut events).unwrap(), 1, "it can be written");
+        inner.set_wakes(outer.as_raw_fd(), 7, false).unwrap();
+        peer.write_all(b"x").unwrap();
+        assert_eq!(outer.poll(&mut events).unwrap(), 0);
+        inner.set_wakes(outer.as_raw_fd(), 7, true).unwrap();
+        assert_eq!(outer.poll(&mut events).unwrap(), 1);
+        assert_eq!(events.at(0).token, 7);
+        assert_eq!(outer.poll(&mut events).unwrap(), 0);
     }
 
     /// Regression: the kernel continued to report it, and refused another descriptor with its

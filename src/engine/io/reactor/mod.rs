@@ -173,16 +173,12 @@ impl Handle {
                 Ok(())
             }
         }));
-        self.inner.turned.set(true);
         let mut turns = Turns::new(&self.inner, core);
         let mut wait = Wait::No;
         loop {
             let worked = self.inner.work(wait);
             if let Some(end) = result.borrow_mut().take() {
-                drop(turns);
-                self.inner.turned.set(false);
-                self.inner.queue.notify_driver(); // the driver takes over
-                return end;
+                return end; // the driver takes over
             }
             wait = turns.next(worked);
         }
@@ -309,10 +305,17 @@ impl EventLoop {
         let events = &mut self.batch.borrow_mut().events;
         let taken = match wait {
             Wait::No => self.epoll.poll(events),
-            Wait::ForEvent => self.queue.while_away(|| self.epoll.wait(events)),
+            Wait::ForEvent => self.queue.while_away(|is_idle| {
+                if is_idle {
+                    self.epoll.wait(events)
+                } else {
+                    self.epoll.poll(events)
+                }
+            }),
         };
         match taken {
             Ok(count) => count,
+            // Another look, since the edge of an event may have passed.
             Err(ref e) if e.kind() == io::ErrorKind::Interrupted => BUSY,
             // The set and the buffer are valid, so any other error is a defect.
             Err(e) => panic!("epoll_wait: {}", e),

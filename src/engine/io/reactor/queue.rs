@@ -64,11 +64,14 @@ impl Queue {
         self.running.store(running, Ordering::SeqCst);
     }
 
-    /// Runs `wait`, which ends at the tick, unless a task is due.
-    pub(super) fn while_away(&self, wait: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+    /// Runs `take`, which can wait if no task is due: what is added meanwhile ends the wait.
+    pub(super) fn while_away(
+        &self,
+        take: impl FnOnce(bool) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         self.away.store(true, Ordering::SeqCst);
         // What is added after this look finds the thread away.
-        let result = if self.is_empty() { wait() } else { Ok(0) };
+        let result = take(self.is_empty());
         self.away.store(false, Ordering::SeqCst);
         result
     }
@@ -122,7 +125,8 @@ impl Notify for Queue {
         if !self.running.load(Ordering::SeqCst) {
             self.driver.notify();
         }
-        if self.away.load(Ordering::SeqCst) {
+        // Once is enough: the thread looks at the queue before its next wait.
+        if self.away.load(Ordering::SeqCst) && self.away.swap(false, Ordering::SeqCst) {
             self.tick.now();
         }
     }

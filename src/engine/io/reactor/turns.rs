@@ -1,16 +1,17 @@
 //! When tokio-core has a turn, and in which epoll set the thread waits.
 //!
-//! A turn of the core costs a wait, and through the core's epoll set, in which the reactor's is nested, each
-//! event is reported twice. When messages follow each other quickly and each batch is small, both are a
-//! part of what a message costs. So while traffic is dense, the reactor leaves the core's set alone and
-//! waits in its own. A timer in that set, the tick, ends such a wait, and the core then has a turn without a wait. By so
-//! much can its timers and signals be late. What another thread notifies brings the tick at once.
+//! A turn of the core costs a wait, and through the core's epoll set, in which the reactor's is nested,
+//! each event is reported twice. When messages follow each other quickly and each batch is small,
+//! both are a part of what a message costs. So while traffic is dense, the reactor mutes its set in
+//! the core's and waits in its own. A timer in that set, the tick, ends such a wait, and the core then
+//! has a turn without a wait. By so much can its timers be late, and what others notify there. A task
+//! of this reactor that another thread notifies brings the tick at once.
 //!
 //! ```text
-//!              a turn of the core waited for less than 200 µs
-//!   nested ─────────────────────────────────────────────────────▶ dense
-//!      ▲                                                            │
-//!      └────────────── no event between two ticks, 2 ms ────────────┘
+//!              four turns of the core in a row waited for less than 200 µs
+//!   calm ─────────────────────────────────────────────────────────────────▶ dense
+//!     ▲                                                                       │
+//!     └────────────── at most five events between two ticks, 2 ms ────────────┘
 //! ```
 //!
 //! A timeout of epoll_wait(2) in place of the tick costs more than the saved wait: the kernel sets its
@@ -24,29 +25,42 @@ use tokio_core::reactor::Core;
 use super::{EventLoop, Wait, Worked};
 use crate::os::sys::{Epoll, TimerDescriptor};
 
-/// Traffic is dense if a turn of the core waited for less than this.
-const DENSE: Duration = Duration::from_micros(200);
+/// A turn of the core that waited for less than this was quick.
+const QUICK: Duration = Duration::from_micros(200);
+
+/// Traffic is dense after this many quick turns in a row. A connection that is accepted, or a timer,
+/// causes one.
+const QUICK_TURNS: u32 = 4;
+
+/// Time between two ticks.
+const PERIOD: Duration = Duration::from_millis(2);
+
+/// Traffic is calm again after a period with at most this many events: fewer cost less with two waits
+/// each than with the ticks.
+const FEW: usize = 5;
 
 const NEVER: Duration = Duration::from_secs(0);
 
-/// Between two ticks.
-const PERIOD: Duration = Duration::from_millis(2);
-
-/// The turns of `core`. Dropping it leaves the reactor nested in the core.
+/// The turns of `core` while [`Handle::run`](super::Handle::run) drives the reactor. Dropping it hands
+/// the reactor over to its driver.
 pub(super) struct Turns<'a> {
     reactor: &'a EventLoop,
     core: &'a mut Core,
     is_dense: bool,
+    /// Number of quick turns in a row.
+    quick: u32,
     /// Number of events since the last tick.
     events: usize,
 }
 
 impl<'a> Turns<'a> {
     pub(super) fn new(reactor: &'a EventLoop, core: &'a mut Core) -> Turns<'a> {
+        reactor.turned.set(true);
         Turns {
             reactor,
             core,
             is_dense: false,
+            quick: 0,
             events: 0,
         }
     }
@@ -63,8 +77,7 @@ impl<'a> Turns<'a> {
                     Wait::No
                 };
             }
-            // One of them was the tick.
-            if self.events > 1 || !worked.idle || self.reactor.nest().is_err() {
+            if self.events > FEW || !worked.idle || self.reactor.unmute().is_err() {
                 self.events = 0;
                 self.reactor.queue.tick().rearm();
                 self.core.turn(now);
@@ -74,9 +87,12 @@ impl<'a> Turns<'a> {
         }
         let began = Instant::now();
         self.core.turn(if worked.idle { None } else { now });
-        if worked.idle && began.elapsed() < DENSE {
-            self.is_dense = self.reactor.leave().is_ok();
+        let is_quick = worked.idle && began.elapsed() < QUICK;
+        self.quick = if is_quick { self.quick + 1 } else { 0 };
+        if self.quick >= QUICK_TURNS {
+            self.quick = 0;
             self.events = 0;
+            self.is_dense = self.reactor.mute().is_ok();
         }
         Wait::No
     }
@@ -85,28 +101,34 @@ impl<'a> Turns<'a> {
 impl Drop for Turns<'_> {
     fn drop(&mut self) {
         if self.is_dense {
-            // Nothing that it needs can be missing.
-            let _ = self.reactor.nest();
+            // Can't fail for a set that is part of the other.
+            let _ = self.reactor.unmute();
         }
+        self.reactor.turned.set(false);
+        self.reactor.queue.notify_driver();
     }
 }
 
 impl EventLoop {
-    /// Has events wake the core, and stops the tick.
-    fn nest(&self) -> io::Result<()> {
-        self.wake_core(true)?;
+    /// Starts the tick; then events don't wake the core any more.
+    fn mute(&self) -> io::Result<()> {
+        let tick = self.queue.tick();
+        tick.0.restart(PERIOD)?;
+        self.set_wakes(false).map_err(|e| {
+            let _ = tick.0.restart(NEVER);
+            e
+        })
+    }
+
+    /// Events wake the core again, and the tick stops.
+    fn unmute(&self) -> io::Result<()> {
+        self.set_wakes(true)?;
         self.queue.tick().0.restart(NEVER)
     }
 
-    /// Starts the tick, and has events wake the core no more.
-    fn leave(&self) -> io::Result<()> {
-        self.queue.tick().0.restart(PERIOD)?;
-        self.wake_core(false)
-    }
-
-    fn wake_core(&self, wakes: bool) -> io::Result<()> {
+    fn set_wakes(&self, wakes: bool) -> io::Result<()> {
         match self.core_set.get() {
-            Some((set, token)) => self.epoll.wake(set, token, wakes),
+            Some((set, token)) => self.epoll.set_wakes(set, token, wakes),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -131,8 +153,8 @@ impl Tick {
         let _ = self.0.expire(PERIOD);
     }
 
-    /// Lets it come again: it waits until it is read.
+    /// Starts the next period: the kernel goes on with a timer only when it is read or set.
     fn rearm(&self) {
-        let _ = self.0.expirations();
+        let _ = self.0.restart(PERIOD);
     }
 }
