@@ -12,6 +12,7 @@ use crate::config::{
     ProxySpec, ProxyUrl, Secret, TlsSpec,
 };
 use crate::error::Error;
+use crate::os::sys;
 use crate::text::escape::Escaped;
 
 /// Prompts for a password on the terminal; the text says whose.
@@ -266,6 +267,10 @@ fn printed(
     let password = if options.is_present("check-config") {
         missing(None, fail("--check-config doesn't run the command"))
     } else {
+        // As when a reload runs it: the whole program is confined only later.
+        if !options.is_present("unconfined") {
+            let _ = sys::forbid_privileges();
+        }
         let password = command.run();
         password.map(Secret::new).map_err(|why| fail(&why))
     };
@@ -282,7 +287,7 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() || line.contains('\n') {
-        let why = "the file must have one line, the password; remove what else is in it";
+        let why = "the file must have exactly one line, the password; correct it";
         return Err(fail(why.into()));
     }
     Ok(Secret::new(line))

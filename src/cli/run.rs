@@ -73,7 +73,10 @@ fn try_run(
             for warning in warnings {
                 warn!("{}", warning);
             }
-            info!("{}", confinement);
+            match confinement {
+                Ok(line) => info!("{}", line),
+                Err(line) => warn!("{}", line),
+            }
             argv_scrub::settle(filter, config.has_credentials());
             if config.test {
                 return diagnose::run(&config, open);
@@ -91,14 +94,21 @@ fn try_run(
 
 /// Gives up the privileges and system calls that the program doesn't need; returns a line for the
 /// log.
-fn confine(config: &Config) -> String {
+///
+/// # Errors
+///
+/// A warning, if something forbids it.
+fn confine(config: &Config) -> Result<&'static str, String> {
     if !config.is_confined {
-        return "not confined: --unconfined is given".into();
+        return Ok("not confined: --unconfined is given");
     }
     match sys::confine_program(config.starts_programs()) {
-        Ok(true) => "confined: no new privileges; system calls are filtered".into(),
-        Ok(false) => "confined: no new privileges; this kernel filters no system calls".into(),
-        Err(e) => format!("not confined: cannot filter system calls: {}", e),
+        Ok(true) => Ok("confined: no new privileges; system calls are filtered"),
+        Ok(false) => Ok("confined: no new privileges; this kernel filters no system calls"),
+        Err(e) => Err(format!(
+            "not confined: cannot filter system calls: {}; to start without that, add --unconfined",
+            e
+        )),
     }
 }
 

@@ -350,3 +350,19 @@ fn listeners_take_their_passwords_from_commands() {
     program.more_lines(1).start();
     assert_eq!(keyring.runs(), 2);
 }
+
+/// Regression: at the start, before ptunnel confines itself, `sudo` worked in such a command, and at the
+/// first reload no more.
+#[test]
+fn a_command_for_a_listener_gains_no_privileges() {
+    let command = "sh -c 'grep -q NoNewPrivs:.1 /proc/self/status'";
+    let outcome = |unconfined: &[&str]| {
+        let program = Ptunnel::new().args(&["-D", "0", "--no-proxy", "*", "--dynamic-user", "joe"]);
+        let program = program.args(&["--dynamic-password-command", command]);
+        program.args(unconfined).run()
+    };
+    let confined = "'sh': the first line of its output is empty";
+    assert_fails(&outcome(&[]), 2, &[confined]);
+    let unconfined = "'sh': it ended with exit status 1";
+    assert_fails(&outcome(&["--unconfined"]), 2, &[unconfined]);
+}

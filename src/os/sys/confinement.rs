@@ -15,14 +15,24 @@ const REFUSED: &[c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // Namespaces, file systems, devices.
+    // Namespaces, file systems, devices. clone(2) can make a namespace, too, but threads need it.
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_chroot,
     libc::SYS_pivot_root,
     libc::SYS_mount,
     libc::SYS_umount2,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
     libc::SYS_mknodat,
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
@@ -36,6 +46,8 @@ const REFUSED: &[c_long] = &[
     libc::SYS_setregid,
     libc::SYS_setresuid,
     libc::SYS_setresgid,
+    libc::SYS_setfsuid,
+    libc::SYS_setfsgid,
     libc::SYS_setgroups,
     libc::SYS_capset,
     // The kernel, its clock and its name.
@@ -47,6 +59,12 @@ const REFUSED: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
     libc::SYS_reboot,
     libc::SYS_acct,
     libc::SYS_syslog,

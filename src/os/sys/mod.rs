@@ -63,6 +63,8 @@ pub use self::process::{close_stdout, descriptor_limit, monotonic, raise_descrip
 pub(crate) use self::quickjs::QuickJs;
 #[cfg(feature = "pac")]
 pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, SandboxLimits};
+#[cfg(feature = "cli")]
+pub(crate) use self::seccomp::forbid_privileges;
 pub use self::socket_activation::{is_inherited, InheritedSocket};
 #[cfg(feature = "legacy")]
 pub use self::task_handle::Notifier;

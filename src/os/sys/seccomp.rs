@@ -34,7 +34,7 @@ const X32: u32 = 0x4000_0000;
 /// # Errors
 ///
 /// `EINVAL` before Linux 3.5.
-pub(super) fn forbid_privileges() -> io::Result<()> {
+pub(crate) fn forbid_privileges() -> io::Result<()> {
     let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     // SAFETY: numbers alone, of the size that the kernel reads.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) }).map(drop)
