@@ -36,6 +36,23 @@ impl<'a> SecretArgument<'a> {
         }
     }
 
+    /// Returns what of the value must not stay on the command line: the password, and the query of a PAC
+    /// file's URL, which can have a token.
+    pub(super) fn all_of(value: &'a Value) -> impl Iterator<Item = SecretArgument<'a>> {
+        let query = match value.flag.password {
+            Some((PasswordPart::PathOrUrl, _)) => SecretArgument::query(value.text()),
+            _ => None,
+        };
+        SecretArgument::of(value).into_iter().chain(query)
+    }
+
+    /// Finds the query of a URL.
+    fn query(value: &'a str) -> Option<SecretArgument<'a>> {
+        let start = Some(value).filter(|value| PacUrl::is_one(value))?.find('?')? + 1;
+        let password = start..value.len();
+        Some(SecretArgument { value, password })
+    }
+
     /// Takes the whole value as a password.
     fn password(value: &'a str) -> SecretArgument<'a> {
         let password = 0..value.len();
@@ -173,6 +190,10 @@ mod tests {
             let secret = SecretArgument::url(url).into_iter().collect::<Vec<_>>();
             assert_eq!(concealed(url, &secret), *shown);
         }
+        let url = "http://joe:a@h/w?t=a";
+        let secrets = SecretArgument::url(url).into_iter();
+        let secrets: Vec<_> = secrets.chain(SecretArgument::query(url)).collect();
+        assert_eq!(concealed(url, &secrets), "http://joe:*@h/w?***");
         for open in &["h:1", "http://h:1", "http://joe@h:1"] {
             assert!(SecretArgument::url(open).is_none(), "{}", open);
         }

@@ -64,12 +64,12 @@ impl CommandLine {
         Ok(Command::Run(Box::new(config), warnings))
     }
 
-    /// Returns the passwords among the typed values.
+    /// Returns what must not stay on the command line.
     pub(super) fn secrets(&self) -> Vec<SecretArgument<'_>> {
         match self {
             CommandLine::Run(typed) => flags::all()
                 .flat_map(|flag| typed.values(flag.name))
-                .filter_map(SecretArgument::of)
+                .flat_map(SecretArgument::all_of)
                 .collect(),
             CommandLine::Print(_) => Vec::new(),
         }

@@ -54,7 +54,7 @@ fn nginx_serves_a_file_over_http_and_https() {
             .start();
         assert_eq!(greeting(&program, 0), "one");
         let line = &program.listening()[0].line;
-        let end = format!("for a.example:1 as {} says", url);
+        let end = format!("for a.example:1 by PAC file {}", url);
         assert!(line.ends_with(&end), "{}", line);
     }
     // The server is verified as an https:// proxy is.
@@ -233,7 +233,7 @@ fn other_replies_than_200_are_reported_with_a_fix() {
     nginx.serve("proxy.pac", saying("return 'DIRECT'"));
     let checked = fetching(&url(nginx.address())).arg("--check-config").run();
     checked.expect_code(0);
-    let end = format!(" for a.example:1 as {} says\n", url(nginx.address()));
+    let end = format!(" for a.example:1 by PAC file {}\n", url(nginx.address()));
     assert!(checked.text().contains(&end), "{}", checked.text());
 }
 
@@ -316,6 +316,8 @@ fn user_info_and_query_are_sent_and_never_shown() {
     let shown = format!("http://***@{}/p.pac?***", server.address());
     assert_eq!(evaluated(&program, "s['pac']['source']"), shown);
     assert!(arguments.contains("joe:*******@"), "{}", arguments);
+    assert!(arguments.contains("/p.pac?****"), "{}", arguments);
+    assert!(!arguments.contains("hunter2"), "{}", arguments);
     let line = &program.listening()[0].line;
     assert!(line.contains(&shown), "{}", line);
     for told in &[program.stderr(), line.clone(), evaluated(&program, "s")] {
