@@ -1,9 +1,10 @@
-//! STARTTLS with destinations: stunnel's server mode for IMAP, SMTP and PostgreSQL, and servers that
-//! refuse, lie or insert bytes.
+//! STARTTLS with destinations: PostgreSQL, stunnel's server mode for IMAP, SMTP and PostgreSQL, and
+//! servers that refuse, lie or insert bytes.
 
 use std::net::SocketAddr;
 
-use crate::support::parts::Squid;
+use crate::support::parts::{command, described, Squid};
+use crate::support::services::Postgres;
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{Connection, Finished, Peer, Ptunnel};
 use crate::tls::assert_said;
@@ -58,6 +59,24 @@ fn a_client_without_tls_speaks_through_starttls() {
         let url = format!("starttls-{}://{}", scheme, stunnel.address());
         program.says(&[&url, "7 bytes up"]);
     }
+}
+
+/// The server is Debian's PostgreSQL, and its client speaks without TLS.
+#[test]
+fn postgresql_itself_sees_a_connection_over_tls() {
+    let server = Postgres::start_over_tls("joe", "inventory");
+    let program = Ptunnel::new()
+        .args(&["--cacert", &server.certificate(), "--no-proxy", "*"])
+        .to(format!("starttls-postgres://{}", server.address()))
+        .start();
+    let port = program.address().port().to_string();
+    let output = command("psql")
+        .args(&["-h", "127.0.0.1", "-p", &port, "-U", "joe", "-At", "-c"])
+        .arg("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+        .arg("dbname=inventory sslmode=disable")
+        .output()
+        .expect("psql");
+    assert_eq!(output.stdout, b"t\n", "{}", described(&output));
 }
 
 /// A server that sends these lines, each after a line of the client.

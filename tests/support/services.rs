@@ -26,11 +26,21 @@ fn unprivileged(program: PathBuf) -> Command {
 /// PostgreSQL with one user, who needs no password, and one database.
 pub struct Postgres {
     server: Server,
+    data: String,
     _folder: TempDir,
 }
 
 impl Postgres {
     pub fn start(user: &str, database: &str) -> Postgres {
+        Postgres::start_with(user, database, &[])
+    }
+
+    /// With a self-signed certificate for its address.
+    pub fn start_over_tls(user: &str, database: &str) -> Postgres {
+        Postgres::start_with(user, database, &["-c", "ssl=on"])
+    }
+
+    fn start_with(user: &str, database: &str, settings: &[&str]) -> Postgres {
         let folder = open_folder();
         let data = folder.at("data");
         let mut initdb = unprivileged(postgres_program("initdb"));
@@ -43,16 +53,32 @@ impl Postgres {
         single.stdin(fs::File::open(create).expect("a file"));
         let output = single.output().expect("postgres");
         assert!(output.status.success(), "{}", described(&output));
+        if !settings.is_empty() {
+            let mut openssl = unprivileged(find("openssl"));
+            openssl.args(&["req", "-x509", "-newkey", "ec", "-pkeyopt"]);
+            openssl.args(&["ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=postgres"]);
+            openssl.args(&["-addext", "subjectAltName=IP:127.0.0.1"]);
+            openssl.args(&["-keyout", "server.key", "-out", "server.crt"]);
+            let output = openssl.current_dir(&data).output().expect("openssl");
+            assert!(output.status.success(), "{}", described(&output));
+        }
         let server = Server::start("postgres", &folder.at("log"), |port| {
             let mut command = unprivileged(postgres_program("postgres"));
+            command.args(settings);
             command.args(&["-F", "-D", &data, "-p", &port.to_string()]);
             command.args(&["-h", "127.0.0.1", "-k", ""]);
             command
         });
         Postgres {
             server,
+            data,
             _folder: folder,
         }
+    }
+
+    /// The certificate of [`start_over_tls`](Postgres::start_over_tls).
+    pub fn certificate(&self) -> String {
+        format!("{}/server.crt", self.data)
     }
 
     pub fn address(&self) -> SocketAddr {
