@@ -24,6 +24,8 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub struct Watch {
     begun: Instant,
     steal: u64,
+    /// The run's ancestors then. A shell that starts it in the background stops being one.
+    ancestors: Vec<u32>,
     others: BTreeMap<u32, Process>,
 }
 
@@ -38,10 +40,12 @@ struct Process {
 
 impl Watch {
     pub fn begin() -> io::Result<Watch> {
+        let ancestors = ancestors();
         Ok(Watch {
             begun: Instant::now(),
             steal: steal()?,
-            others: others()?,
+            others: others(&ancestors)?,
+            ancestors,
         })
     }
 
@@ -67,7 +71,7 @@ impl Watch {
     /// What others used since, without descendants of the run whose parent has ended: they began since, in its session.
     fn used(&self) -> io::Result<Vec<(String, u64)>> {
         let own = stat(std::process::id()).map(|stat| stat.session);
-        let mut now = others()?;
+        let mut now = others(&[&self.ancestors[..], &ancestors()[..]].concat())?;
         now.retain(|id, process| self.others.contains_key(id) || Some(process.session) != own);
         Ok(used(&self.others, now))
     }
@@ -128,10 +132,8 @@ fn steal() -> io::Result<u64> {
     Ok(all.steal)
 }
 
-/// All processes but this one, those that it started and the kernel's threads. What awaits this one gets the times of its
-/// descendants that lost their parent, so of its ancestors only their own time counts.
-fn others() -> io::Result<BTreeMap<u32, Process>> {
-    let own = tree(std::process::id());
+/// What awaits this process gets the times of its descendants that lost their parent.
+fn ancestors() -> Vec<u32> {
     let mut ancestors = vec![1];
     let parent = |id| stat(id).map(|stat| stat.parent);
     let mut next = parent(std::process::id());
@@ -139,6 +141,12 @@ fn others() -> io::Result<BTreeMap<u32, Process>> {
         ancestors.push(id);
         next = parent(id);
     }
+    ancestors
+}
+
+/// All processes but this one, those that it started and the kernel's threads. Of its ancestors only their own time counts.
+fn others(ancestors: &[u32]) -> io::Result<BTreeMap<u32, Process>> {
+    let own = tree(std::process::id());
     let mut all = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let Some(id) = entry?
@@ -221,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ended_process_had_used_before_goes_to_nobody() {
+    fn what_an_ended_process_had_used_before_counts_for_no_process() {
         let all = |list: &[(u32, u32, u64)]| {
             let process = |&(id, parent, ticks): &(u32, u32, u64)| {
                 (
@@ -251,11 +259,23 @@ mod tests {
             .arg("9")
             .spawn()
             .unwrap();
-        let others = others().unwrap();
+        let others = others(&ancestors()).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!others.contains_key(&std::process::id()) && !others.contains_key(&child.id()));
         assert!(others.contains_key(&std::os::unix::process::parent_id()));
+    }
+
+    /// Regression: a shell that started the run in the background, and ended, handed what it had awaited, a build, to
+    /// one that was no ancestor of the run any more.
+    #[test]
+    fn of_an_ancestor_only_its_own_time_counts() {
+        // cargo, which has awaited rustc, or a shell.
+        let parent = std::os::unix::process::parent_id();
+        let ticks = |ancestors: &[u32]| others(ancestors).unwrap()[&parent].ticks;
+        let awaited = stat(parent).unwrap().awaited;
+        let difference = ticks(&[]).saturating_sub(ticks(&[parent]));
+        assert!((awaited.saturating_sub(2)..=awaited).contains(&difference));
     }
 
     /// Regression: the children of socat, which end after it, counted as others: it had no sample.
