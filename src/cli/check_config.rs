@@ -104,7 +104,7 @@ impl Summary<'_> {
             return writeln!(f, " directly");
         }
         if let Some(pac) = &route.pac {
-            write!(f, " as {} says", pac.name)?;
+            write!(f, " by PAC file {}", pac.name)?;
         }
         for (index, proxy) in route.proxies.iter().enumerate() {
             let before = if index == 0 { " through" } else { ", then" };

@@ -163,7 +163,7 @@ fn pac_fetch(
 ) -> Result<Option<PacFetch>, Error> {
     let interval = pac_interval(options)?;
     if !PacUrl::is_one(text) {
-        let why = "--pac isn't a URL; SIGHUP reads the file again";
+        let why = "--pac isn't a URL; with --config, SIGHUP reads the file again";
         warnings.extend(options.unused(&["pac-interval"], why));
         return Ok(None);
     }

@@ -88,7 +88,7 @@ impl FromStr for Schemes {
         let read = |name: &str| {
             Scheme::named(name.trim()).ok_or_else(|| {
                 let why = match name.trim().to_ascii_lowercase().as_str() {
-                    "kerberos" | "spnego" | "gssapi" => "it is called negotiate in HTTP",
+                    "kerberos" | "spnego" | "gssapi" => "write negotiate",
                     _ => {
                         "it must be basic, digest, ntlm or negotiate; separate several with commas"
                     }
@@ -117,7 +117,7 @@ mod tests {
             assert!(complaint.contains("with commas; e.g. digest,ntlm"));
         }
         let complaint = "ntlm,Kerberos".parse::<Schemes>().unwrap_err();
-        assert!(complaint.to_string().contains("is called negotiate"));
+        assert!(complaint.to_string().contains("write negotiate"));
         assert!(!all.allow(Scheme::Negotiate), "it must be named");
         let named = |text: &str| text.parse::<Schemes>().unwrap();
         assert!(named("Negotiate,digest").allow(Scheme::Negotiate));

@@ -85,9 +85,9 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
         Ok(port) if digits => Ok(port),
         _ if text.is_empty() => Err("the port is missing".into()),
         _ if text.bytes().all(|b| b.is_ascii_alphabetic()) => {
-            Err("a port must be a number from 1 to 65535, not the name of a service".into())
+            Err("a port must be a number up to 65535, not the name of a service".into())
         }
-        _ => Err("a port must be a number from 1 to 65535".into()),
+        _ => Err("a port must be a number up to 65535".into()),
     }
 }
 
@@ -115,6 +115,7 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
     refuse_scheme(text)?;
     let end = match text.find(']') {
         Some(bracket) if text.starts_with('[') => bracket + 1,
+        None if text.starts_with('[') => return Err("a '[' has no ']' after it".into()),
         _ => text.find(':').unwrap_or(text.len()),
     };
     let (host, rest) = text.split_at(end);

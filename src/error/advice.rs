@@ -4,7 +4,7 @@ use std::error;
 use std::fmt;
 use std::io;
 
-use super::{Error, Kind, Peer};
+use super::{Cause, Error, Kind, Peer};
 use crate::proto::{Hint, Malformed, Refusal, StartTlsFault};
 
 /// A cause with a text that includes advice.
@@ -94,6 +94,21 @@ impl Error {
             return error.is_advised();
         }
         self.refusal().map_or(false, Refusal::is_advised)
+    }
+
+    /// Returns whether the path of a tunnel failed for a reason that a test of the path explains, and the
+    /// text has no advice.
+    pub(crate) fn is_explained_by_test(&self) -> bool {
+        let is_of_path = matches!(
+            self.cause(),
+            Cause::Name
+                | Cause::Connection
+                | Cause::ConnectTimeout
+                | Cause::Lost
+                | Cause::HandshakeTimeout
+                | Cause::Malformed
+        );
+        is_of_path && self.path().is_some() && !self.is_advised()
     }
 
     /// Returns advice for a TCP port or a Unix socket that ptunnel can't listen on.

@@ -24,7 +24,7 @@ pub enum Cause {
     Malformed,
     /// The proxy refused.
     Refused,
-    /// The proxy requires credentials, or other ones.
+    /// The proxy requires credentials, or rejected them.
     Credentials,
     /// The embedded proxy rejected its client.
     Rejection,

@@ -35,7 +35,7 @@ impl Resource {
         match self {
             Resource::Clients => "at the limit, clients wait: raise --max-connections",
             Resource::Descriptors => {
-                "at the limit, connections fail: raise it (LimitNOFILE=, ulimit -Hn), or lower --max-connections"
+                "at the limit, clients wait: raise it (LimitNOFILE=, ulimit -Hn), or lower --max-connections"
             }
             Resource::Memory => {
                 "at the limit, the kernel kills ptunnel: raise it (MemoryMax=, the container's limit), or lower --max-connections"

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_is_for_all_who_wait_and_for_those_who_come_later() {
+    fn one_run_serves_all_tunnels_that_wait_and_later_ones() {
         let command = command(|words, _| {
             thread::sleep(Duration::from_millis(100));
             Ok(format!("{} {:?}", words[0], Instant::now()))

@@ -173,7 +173,7 @@ impl ProxySelector {
 }
 
 impl fmt::Display for ProxySelector {
-    /// `through proxy.example:3128`, with every proxy and every `via`, `as corp.pac says`, or
+    /// `through proxy.example:3128`, with every proxy and every `via`, `by PAC file corp.pac`, or
     /// `directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = self.route();
@@ -181,7 +181,7 @@ impl fmt::Display for ProxySelector {
             return f.write_str("directly");
         }
         match &route.pac {
-            Some(pac) => write!(f, "as {} says", pac.name)?,
+            Some(pac) => write!(f, "by PAC file {}", pac.name)?,
             None if route.proxies.is_empty() => return f.write_str("directly"),
             None => {}
         }

@@ -36,6 +36,7 @@ const EXEMPT: &[&str] = &[
     "Password for",
     "a socket without a name",
     "at the proxies of",
+    "by PAC file",
     "over TLS",
     "down in",
     "where its clients connect to",

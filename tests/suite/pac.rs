@@ -90,7 +90,7 @@ fn each_destination_goes_through_its_own_proxy_or_directly() {
     program.says(&[&home.address().to_string(), "directly"]);
     let line = &program.listening()[0].line;
     assert!(
-        line.contains("for www.one.example:1 as ") && line.ends_with("corp.pac says"),
+        line.contains("for www.one.example:1 by PAC file ") && line.ends_with("corp.pac"),
         "{}",
         line
     );
@@ -689,8 +689,8 @@ fn check_config_names_the_file() {
     checked.expect_code(0);
     let told = checked.text();
     for line in &[
-        "would listen on 127.0.0.1:9999 for a.example:1 as ",
-        "corp.pac says via m.example:1, else directly",
+        "would listen on 127.0.0.1:9999 for a.example:1 by PAC file ",
+        "corp.pac via m.example:1, else directly",
     ] {
         assert!(told.contains(line), "{}", told);
     }

@@ -487,3 +487,13 @@ fn scp_copies_a_file_both_ways_through_it() {
     );
     assert!(std::fs::read(&back).unwrap() == content);
 }
+
+/// The person at the terminal learns what to try, also below the messages of ssh.
+#[test]
+fn a_failure_of_the_network_leads_to_the_test() {
+    let program = Ptunnel::through("127.0.0.1:1").args(&["-W", "a.example:22"]);
+    let finished = program.run();
+    finished.expect_code(1);
+    let end = "Connection refused (os error 111); run it with --test to see what to try\n";
+    assert!(finished.stderr.ends_with(end), "{}", finished.stderr);
+}

@@ -38,7 +38,7 @@ fn serve(listen: SocketAddr) -> io::Result<()> {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
             let connection = http.serve_connection(TokioIo::new(stream), service_fn(service));
-            // A connection that fails is closed, and nobody else is concerned.
+            // A connection that fails is closed, and the others go on.
             spawn_local(connection);
         }
     })

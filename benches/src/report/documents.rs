@@ -196,7 +196,7 @@ impl Runs {
 /// The table of those comparisons of which `has` says so, by title and rival.
 fn comparisons(runs: &Runs, has: impl Fn(&str, &str) -> bool) -> String {
     let mut text = String::from(
-        "| | ptunnel | beside | its value | ptunnel ÷ it (95 % interval) | verdict | through | commit |\n|--|--:|--|--:|--|--|--|--|\n",
+        "| | ptunnel | rival | its value | median ptunnel ÷ it (95 % interval) | verdict | through | commit |\n|--|--:|--|--:|--|--|--|--|\n",
     );
     for shown in ALL {
         for rival in shown.rivals.iter().filter(|rival| has(shown.title, rival)) {

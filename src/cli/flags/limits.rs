@@ -57,7 +57,7 @@ pub(super) const TIMEOUTS: &[Flag] = &[
     Flag::option(
         "half-close-delay",
         "SECONDS",
-        "Delay the client's end until the server has sent nothing for this time, or never",
+        "Hold back a client's half-close until the server is silent for this time, or never",
     )
     .default_time(Timeouts::DEFAULT.half_close_delay)
     .default_with_stdio(STDIO_HALF_CLOSE_DELAY)
@@ -137,8 +137,8 @@ pub(super) const RESOURCES: &[Flag] = &[
             "Without this option, ptunnel gives them up when it starts. Neither it nor a program that \
              it starts can gain privileges (`no_new_privs`). A filter (seccomp) makes system calls \
              fail that it never needs: to trace a process, to mount, to change the user and, unless \
-             `--pac` or a command for a password is given, to start a program. The filter takes some 40 ns a system call. A \
-             reload doesn't change it.",
+             `--pac` or a command for a password is given, to start a program. The filter adds about \
+             40 ns to each system call. A reload doesn't change it.",
         )
         .example("ptunnel --unconfined -p proxy.example:3128 -D 1080"),
     Flag::option(

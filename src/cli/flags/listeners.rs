@@ -55,7 +55,7 @@ pub(super) const LISTENERS: &[Flag] = &[
          `ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org`. The \
          destination can also be two words, as in `-W %h %p`, which works for IPv6 addresses, too. \
          `tls://HOST:PORT` makes ptunnel speak TLS to the destination.\n\n\
-         The exit code is 3 if the proxy refused, 4 if it requires other credentials, and 1 if the \
+         The exit code is 3 if the proxy refused, 4 if it requires or rejected credentials, and 1 if the \
          network failed or the tunnel was cut. SIGINT is ignored, because Ctrl-C belongs to the \
          session. SIGTERM ends the tunnel at once.\n\n\
          In inetd, or in a systemd socket unit with `Accept=yes`, add `--log-to syslog`: otherwise \
@@ -230,7 +230,7 @@ pub(super) const LISTENERS: &[Flag] = &[
          `--handshake-timeout`. For a header without an address (`UNKNOWN`, `LOCAL`), the client \
          is the balancer itself; allow its address with `--allow-from` if it checks whether \
          ptunnel is up in this way.\n\n\
-         ptunnel believes these addresses every header. Name only machines whose users may take \
+         ptunnel trusts every header from these addresses. Name only machines whose users may take \
          any address.",
     )
     .example(

@@ -19,8 +19,9 @@ pub(super) const MODES: &[Flag] = &[
     .typed_only()
     .described(
         "Prints a line for each listener and exits with code 0, or prints the error and exits with \
-         code 2. ptunnel opens no port, contacts no proxy and prints no password. A password that \
-         is missing is only a warning. The option works with and without `--config`.",
+         code 2. ptunnel opens no port, contacts no proxy and prints no password. It fetches a PAC \
+         file that is given by its URL. A password that is missing is only a warning. The option \
+         works with and without `--config`.",
     )
     .example("ptunnel --config /etc/ptunnel/ptunnel.toml --check-config"),
     Flag::switch("test", "Test the path to each destination, and exit")
@@ -31,10 +32,10 @@ pub(super) const MODES: &[Flag] = &[
              client. It prints each step with its time, the step that fails, and what to try. It \
              opens no listener, so it can run beside another ptunnel.\n\n\
              The exit code is that of the first destination that ptunnel can't reach: 3 if the \
-             proxy refused, 4 if it requires other credentials, 1 for all other errors.",
+             proxy refused, 4 if it requires or rejected credentials, 1 for all other errors.",
         )
         .example("ptunnel --test -p proxy.example:3128 8993:imap.example.org:993"),
-    Flag::switch("demo", "Show a tunnel and its proxy on this machine alone")
+    Flag::switch("demo", "Run a demo: a server, a proxy and a tunnel on loopback")
         .brings(&[
             "forward",
             "stdio",

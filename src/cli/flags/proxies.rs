@@ -33,7 +33,7 @@ pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
         "pac",
         "FILE",
-        "PAC file that chooses the proxy per destination",
+        "PAC file or URL that chooses the proxy",
     )
     .conflicts(&["proxy"])
     .password(PasswordPart::PathOrUrl, "--config")
@@ -57,7 +57,7 @@ pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
         "pac-interval",
         "SECONDS",
-        "Time between two fetches of a PAC file by URL",
+        "Time between fetches of the URL of --pac",
     )
     .requires("pac")
     .replaced_by(&["proxy"])

@@ -50,7 +50,7 @@ pub(super) const PROXIES: &[Flag] = &[
     Flag::option(
         "proxy-sni",
         "NAME",
-        "Name of https:// proxies in TLS, sent and verified",
+        "Name to send (SNI) to https:// proxies and to verify",
     )
     .default_words("the host of the proxy's URL")
     .described(
@@ -118,7 +118,7 @@ pub(super) const DESTINATIONS: &[Flag] = &[
     Flag::option(
         "sni",
         "NAME",
-        "Name of tls:// destinations in TLS, sent and verified",
+        "Name to send (SNI) to tls:// destinations and to verify",
     )
     .default_words("HOST of the tunnel")
     .described(
@@ -138,7 +138,7 @@ pub(super) const DESTINATIONS: &[Flag] = &[
     .example("ptunnel -p proxy.example:3128 --insecure 1143:tls://imap.example.org:993"),
     Flag::switch(
         "ignore-unexpected-eof",
-        "Accept a tls:// destination's end without close_notify, even if it is truncated",
+        "Accept a tls:// stream that ends without close_notify; it may be truncated",
     )
     .described(
         "Some servers close a connection without TLS's close_notify. By default ptunnel delivers \

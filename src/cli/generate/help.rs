@@ -40,7 +40,7 @@ pub(in crate::cli) fn short() -> String {
     help.section("TUNNEL");
     help.row(
         "[BIND:]PORT:HOST:HOSTPORT",
-        "Connect clients of PORT to HOST, as ssh -L",
+        "Listen on PORT, connect clients to HOST:HOSTPORT",
     );
     help.section("Options");
     for flag in MOST_USED.iter().filter_map(|name| flags::find(name)) {

@@ -96,7 +96,7 @@ pub(super) const EXIT_CODES: &[(&str, &str)] = &[
     ("3", "The proxy refused (--stdio and --test)"),
     (
         "4",
-        "The proxy requires credentials, or other ones (--stdio and --test)",
+        "The proxy requires credentials, or rejected them (--stdio and --test)",
     ),
     ("101", "Bug in ptunnel; please report its message"),
 ];

@@ -103,8 +103,8 @@ impl Advice {
                 "use another name, or remove -4 or -6: the name has no address of this family"
             }
             _ => {
-                "check the spelling; `getent ahosts NAME` asks the same resolver; an address needs \
-                 no resolver"
+                "check the spelling, try `getent ahosts NAME`, which asks the same resolver, or use \
+                 an address"
             }
         })
     }

@@ -114,7 +114,7 @@ impl Transcript {
 
     fn end_lookup(&mut self, address: &HostPort, found: &[SocketAddr]) {
         match &address.host {
-            Host::Ip(_) => self.end_step(&"no lookup for an address"),
+            Host::Ip(_) => self.end_step(&"an address, no lookup needed"),
             Host::Name(name) => {
                 let ips: Vec<String> = found.iter().map(|found| found.ip().to_string()).collect();
                 self.end_step(&format_args!("{} is {}", name, ips.join(", ")))

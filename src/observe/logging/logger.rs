@@ -70,18 +70,24 @@ impl Logging {
     /// Reports the error that ends the program.
     pub fn report_end(&self, error: &Error) {
         let text = format!("{}{}", Heading(None, error.path()), error);
+        // The lines of the log have their causes in the guide; this one is for the person at the terminal.
+        let advice = if error.is_explained_by_test() {
+            "; run it with --test to see what to try"
+        } else {
+            ""
+        };
         let log = || field::log(Level::Error, format_args!("{}", text), || error.fields());
         match (&self.0.sink, self.0.style) {
             // In the format of an error in the command line.
             (Sink::Stderr(queue), Style::Text { is_timed, .. }) => {
-                queue.push(format!("{}ptunnel: {}\n", time(is_timed), text))
+                queue.push(format!("{}ptunnel: {}{}\n", time(is_timed), text, advice))
             }
             // In the format of the other lines, for the log collector.
             (Sink::Stderr(_), Style::Json) => log(),
             // Also on stderr: syslog can be down, and users look at stderr first.
             (Sink::Syslog(_), _) => {
                 log();
-                print_on_stderr(&format!("ptunnel: {}", text));
+                print_on_stderr(&format!("ptunnel: {}{}", text, advice));
             }
         }
     }

@@ -197,7 +197,7 @@ impl HttpRefusal {
                 f.write_str("the proxy didn't continue NTLM; see the proxy's log")
             }
             AuthFailure::Closed => f.write_str(
-                "the proxy closes the connection, which NTLM and Kerberos need; use another scheme \
+                "the proxy closes the connection, but NTLM and Kerberos need it open; use another scheme \
                  with --proxy-auth",
             ),
             AuthFailure::NoCredentials if self.is_answerable() => {

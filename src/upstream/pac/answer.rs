@@ -272,7 +272,7 @@ mod tests {
             ("PROXY h:0", "port 0 can't be connected to"),
             (
                 "PROXY b:x",
-                "a port must be a number from 1 to 65535, not the name of a service",
+                "a port must be a number up to 65535, not the name of a service",
             ),
             ("PROXY a\u{202e}:1", ""),
         ] {

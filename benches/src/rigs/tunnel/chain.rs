@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_proxy_and_the_origin_are_parts_that_are_told_where_to_listen() {
+    fn every_proxy_and_the_origin_are_parts_with_a_given_address() {
         let proxies = [Proxy::Squid, Proxy::Tinyproxy, Proxy::Embedded].map(Proxy::part);
         for name in proxies.iter().chain(&["origin"]) {
             let found = spec::parse(PARTS, "part", &[name.to_string()]).unwrap();
