@@ -332,7 +332,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn zeros_among_other_values_are_told() {
+    fn zeros_among_other_values_are_reported() {
         let peers = [("us", Kind::Subject, 0.0), ("them", Kind::Program, 2.0)];
         let mut results = example(&[CPU], &peers);
         assert_eq!(results.zeros(), Vec::<String>::new());

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_skipped_and_who_cannot_is_no_rival() {
+    fn what_was_left_out_is_skipped_and_a_peer_without_the_figure_is_no_rival() {
         let peers = [
             ("us", Kind::Subject, 1.0),
             ("them", Kind::Program, 2.0),

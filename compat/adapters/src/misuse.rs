@@ -113,7 +113,7 @@
 //! | a [`Call`](crate::spawn::Call) is polled after its end | a panic | `a_call_that_has_ended_says_so` |
 //! | a future of a [`net::AsDatagram01`](crate::net::AsDatagram01) is polled after its end | a panic | `a_future_that_has_ended_says_so` |
 //! | a call of a `service::As01Service` is polled after its service panicked | a panic | `a_call_whose_service_panicked_says_so` |
-//! | a Core is called that has ended | [`Lost::Gone`](crate::spawn::Lost::Gone) | `the_core_being_gone_is_told`, `without_its_core_a_resident_answers_that_it_is_gone` |
+//! | a Core is called that has ended | [`Lost::Gone`](crate::spawn::Lost::Gone) | `a_core_that_is_gone_is_reported`, `without_its_core_a_resident_answers_that_it_is_gone` |
 //! | something is spawned on a `Local` that was dropped | [`Gone`](crate::spawn::Gone) from `try_spawn`; `spawn` drops it, as tokio-core's does | `once_the_local_is_gone_spawn_is_silent_and_try_spawn_is_not` |
 //! | a tokio 1 stream in an [`io::AsIo01`](crate::io::AsIo01) returns `WouldBlock` as an error | an `io::Error` | `would_block_as_an_error_is_an_error` |
 //!

@@ -65,7 +65,7 @@ fn a_wake_up_from_another_thread_arrives() {
 }
 
 #[test]
-fn a_dropped_future_wakes_nobody_and_frees_its_waker() {
+fn a_dropped_future_wakes_no_task_and_frees_its_waker() {
     let bell = Bell::new();
     let (mut future, kept) = registers_once();
     assert!(bell.poll(&mut future).is_pending());
@@ -76,7 +76,7 @@ fn a_dropped_future_wakes_nobody_and_frees_its_waker() {
 }
 
 #[test]
-fn an_ended_future_wakes_nobody_and_frees_its_waker() {
+fn an_ended_future_wakes_no_task_and_frees_its_waker() {
     let bell = Bell::new();
     let kept = Arc::new(Mutex::new(None));
     let keep = kept.clone();
@@ -91,7 +91,7 @@ fn an_ended_future_wakes_nobody_and_frees_its_waker() {
 }
 
 #[test]
-fn an_ended_stream_wakes_nobody_until_it_is_polled_again() {
+fn an_ended_stream_wakes_no_task_until_it_is_polled_again() {
     let (first, second) = (Bell::new(), Bell::new());
     let kept = Arc::new(Mutex::new(None));
     let keep = kept.clone();

@@ -212,7 +212,7 @@ fn many_calls_run_side_by_side() {
 }
 
 #[test]
-fn a_panic_of_a_call_is_told_and_the_core_goes_on() {
+fn a_panic_of_a_call_is_reported_and_the_core_goes_on() {
     watched(|| {
         block_on(async {
             let core = core();
@@ -231,7 +231,7 @@ fn a_panic_of_a_call_is_told_and_the_core_goes_on() {
 }
 
 #[test]
-fn a_panic_of_a_spawned_task_ends_the_core_and_is_told_at_shutdown() {
+fn a_panic_of_a_spawned_task_ends_the_core_and_is_reported_at_shutdown() {
     watched(|| {
         block_on(async {
             let core = core();
@@ -260,7 +260,7 @@ impl Drop for Bomb {
 
 /// An answer without a caller is dropped; a panic in that drop must not end the Core.
 #[test]
-fn an_answer_that_nobody_wants_and_that_panics_when_dropped_leaves_the_core_alone() {
+fn an_unwanted_answer_that_panics_when_dropped_leaves_the_core_alone() {
     for panics in [false, true] {
         watched(move || {
             let core = core();
@@ -411,7 +411,7 @@ fn shutdown_drops_what_was_spawned_beside_the_calls() {
 }
 
 #[test]
-fn a_shutdown_that_nobody_awaits_still_lets_the_calls_finish() {
+fn a_shutdown_that_no_task_awaits_still_lets_the_calls_finish() {
     for polled in [true, false] {
         watched(move || {
             block_on(async {

@@ -201,7 +201,7 @@ fn a_method_of_the_stream_finds_the_task_and_wakes_it_later() {
 
 /// hyper 1 chooses by this between one write of all slices and a copy into one buffer.
 #[test]
-fn vectored_writes_are_announced_only_where_somebody_vouches_for_them() {
+fn vectored_writes_are_announced_only_where_a_type_vouches_for_them() {
     let stubborn = || Stubborn {
         refusals: 0,
         closed: 0,

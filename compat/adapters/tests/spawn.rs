@@ -162,7 +162,7 @@ fn once_the_local_is_gone_spawn_is_silent_and_try_spawn_is_not() {
 }
 
 #[test]
-fn of_two_panics_in_one_turn_the_first_is_told_and_once() {
+fn of_two_panics_in_one_turn_the_first_is_reported_once() {
     let runtime = runtime();
     let local = Local::new(runtime.handle());
     for name in ["the first", "the second"] {
@@ -298,7 +298,7 @@ fn a_call_that_is_dropped_before_its_turn_is_never_made() {
 
 #[test]
 #[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
-fn the_core_being_gone_is_told() {
+fn a_core_that_is_gone_is_reported() {
     let core = Core::new().unwrap();
     let (handle, remote) = (core.handle(), core.remote());
     let (guard, guarded): (Guard, _) = mpsc::channel();
@@ -327,7 +327,7 @@ fn the_core_being_gone_is_told() {
 
 #[test]
 #[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
-fn a_panic_reaches_the_one_who_awaits_and_the_core_goes_on() {
+fn a_panic_reaches_the_awaiting_task_and_the_core_goes_on() {
     let mut core = Core::new().unwrap();
     let call = on_handle(&core.handle(), async { panic!("of a call") });
     let lost: Result<(), Lost> = core.run(As01::new(async_ok(call))).unwrap();

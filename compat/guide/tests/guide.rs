@@ -121,7 +121,7 @@ fn every_test_that_is_named_exists() {
 }
 
 #[test]
-fn every_trap_stands_in_its_row_of_the_table() {
+fn every_trap_is_in_its_row_of_the_table() {
     for name in traps() {
         let number: u32 = name["row_".len()..]
             .split('_')

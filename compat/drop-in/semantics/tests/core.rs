@@ -351,7 +351,7 @@ fn turn_of_none_ends_with_a_timer_that_was_not_polled() {
 }
 
 #[test]
-fn turn_waits_no_longer_than_it_is_told() {
+fn turn_waits_no_longer_than_its_limit() {
     watchdog!();
     let mut core = Core::new().unwrap();
     core.turn(Some(Duration::ZERO));

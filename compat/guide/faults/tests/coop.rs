@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn row_24_a_set_without_budget_spins_for_ever() {
-    // futures 0.1: nobody counts.
+    // futures 0.1: there is no budget.
     let waited = within(LONG, || all_ready().collect().wait().map(|all| all.len()));
     assert_eq!(waited, Some(Ok(MANY)));
 
@@ -19,6 +19,6 @@ fn row_24_a_set_without_budget_spins_for_ever() {
     assert_eq!(unconstrained, Some(MANY));
 
     // Naive: without budget, each receiver is pending and rings at once. The set polls it again
-    // without ever returning to the one who would give it a new budget.
+    // without ever returning to the scheduler, which would give it a new budget.
     assert_eq!(count(Duration::from_secs(2), drain), None);
 }

@@ -66,7 +66,7 @@ fn row_33_a_channel_of_tokio_holds_what_it_says() {
 }
 
 #[test]
-fn row_35_is_closed_wakes_nobody() {
+fn row_35_is_closed_wakes_no_task() {
     let bell = Bell::new();
 
     // futures 0.1: `poll_cancel` registers.

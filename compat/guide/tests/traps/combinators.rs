@@ -177,7 +177,7 @@ fn row_11_a_ready_loop_is_interrupted_by_tokio() {
     }));
     assert_eq!(bell.poll_01(&mut spin), Ok(Async::Ready(ITEMS)));
 
-    // How many items somebody beside the loop sees, who is polled once it has begun.
+    // The number of items that a task beside the loop sees, which is polled once the loop has begun.
     fn seen_by_a_neighbour<F: Future>(drain: impl FnOnce(Items, Rc<Cell<u32>>) -> F) -> u32 {
         let (tx, rx) = tokio::sync::mpsc::unbounded_channel();
         (0..ITEMS).for_each(|n| tx.send(n).unwrap());
@@ -261,7 +261,7 @@ fn row_17_a_caught_panic_looks_like_success() {
         panic!("of the work")
     }
 
-    // futures 0.1: `catch_unwind` keeps the Core alive, and tells its supervisor.
+    // futures 0.1: `catch_unwind` keeps the Core alive, and reports to its supervisor.
     let mut core = tokio_core::reactor::Core::new().unwrap();
     let (tell, told) = futures01::sync::oneshot::channel();
     let task = future::lazy(|| -> Result<u32, ()> { panic!("of the work") });

@@ -18,7 +18,7 @@ fn would_block<T>(result: io::Result<T>) -> bool {
 }
 
 #[test]
-fn row_41_readiness_is_cleared_by_who_sees_would_block() {
+fn row_41_readiness_is_cleared_where_would_block_is_seen() {
     watched(|| {
         // futures 0.1: `poll_read` remembers; a read through the socket finds out and forgets.
         let mut core = tokio_core::reactor::Core::new().unwrap();

@@ -46,7 +46,7 @@ fn row_06_the_first_error_drops_the_rest() {
 }
 
 #[test]
-fn row_07_a_long_join_all_polls_only_who_was_woken() {
+fn row_07_a_long_join_all_polls_only_the_futures_that_were_woken() {
     const MANY: usize = 31;
     let bell = Bell::new();
 

@@ -49,7 +49,7 @@ fn row_38_a_panic_of_a_task_is_swallowed() {
             tokio::task::yield_now().await;
         });
 
-        // Right: somebody looks at every JoinHandle.
+        // Right: every JoinHandle is awaited.
         let run = AssertUnwindSafe(|| {
             runtime().block_on(async {
                 let task = tokio::spawn(async { panic!("a broken invariant") });

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn macros_and_attributes_are_told_from_negation() {
+    fn macros_and_attributes_are_distinguished_from_negation() {
         let source = "fn f() { if !(x) { a!(x); m! { [x] } } try!(x); x != (x) }";
         assert_eq!(places(source), "-mm---");
         assert_eq!(places("macro_rules! m { () => { x } }\n#[x] #![x]"), "mmm");

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handles_of_a_futures_are_told_by_its_source() {
+    fn the_handles_of_a_future_are_found_by_its_source() {
         let folder = std::env::temp_dir().join(format!("handles-{}", std::process::id()));
         let file = folder.join(FILE);
         fs::create_dir_all(file.parent().unwrap()).unwrap();

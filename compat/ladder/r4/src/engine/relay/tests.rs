@@ -85,7 +85,7 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
 }
 
 #[test]
-fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
+fn a_tunnel_that_moves_is_not_cut_and_a_silent_one_is() {
     run(async {
         let idle = Some(Duration::from_millis(400));
         let timeouts = Timeouts {
