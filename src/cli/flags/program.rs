@@ -35,7 +35,7 @@ pub(super) const MODES: &[Flag] = &[
              proxy refused, 4 if it requires or rejected credentials, 1 for all other errors.",
         )
         .example("ptunnel --test -p proxy.example:3128 8993:imap.example.org:993"),
-    Flag::switch("demo", "Run a demo: a server, a proxy and a tunnel on loopback")
+    Flag::switch("demo", "Run a server, a proxy and a tunnel on loopback")
         .brings(&[
             "forward",
             "stdio",
