@@ -48,7 +48,10 @@ impl<'a> SecretArgument<'a> {
 
     /// Finds the query of a URL.
     fn query(value: &'a str) -> Option<SecretArgument<'a>> {
-        let start = Some(value).filter(|value| PacUrl::is_one(value))?.find('?')? + 1;
+        let start = Some(value)
+            .filter(|value| PacUrl::is_one(value))?
+            .find('?')?
+            + 1;
         let password = start..value.len();
         Some(SecretArgument { value, password })
     }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A timeout of epoll_wait(2) in place of the tick costs more than the saved wait: the kernel sets its
-//! clock anew for each.
+//! clock again for each.
 
 use std::io;
 use std::time::{Duration, Instant};
