@@ -8,16 +8,17 @@
 //! of this reactor that another thread notifies brings the tick at once.
 //!
 //! ```text
-//!              four turns of the core in a row waited for less than 200 µs
-//!   calm ─────────────────────────────────────────────────────────────────▶ dense
-//!     ▲                                                                       │
-//!     └────────────── at most five events between two ticks, 2 ms ────────────┘
+//!              eight turns of the core in a row within 1.6 ms
+//!   calm ──────────────────────────────────────────────────────▶ dense
+//!     ▲                                                            │
+//!     └───────── at most five events between two ticks, 2 ms ──────┘
 //! ```
 //!
 //! A timeout of epoll_wait(2) in place of the tick costs more than the saved wait: the kernel sets its
 //! clock again for each.
 
 use std::io;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use tokio_core::reactor::Core;
@@ -25,12 +26,11 @@ use tokio_core::reactor::Core;
 use super::{EventLoop, Wait, Worked};
 use crate::os::sys::{Epoll, TimerDescriptor};
 
-/// A turn of the core that waited for less than this was quick.
-const QUICK: Duration = Duration::from_micros(200);
+/// Turns of the core from one look at the clock to the next, which takes a hundred instructions.
+const TURNS: u32 = 8;
 
-/// Traffic is dense after this many quick turns in a row. A connection that is accepted, or a timer,
-/// causes one.
-const QUICK_TURNS: u32 = 4;
+/// Traffic is dense if so many turns took less than this.
+const DENSE: Duration = Duration::from_micros(1600);
 
 /// Time between two ticks.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -47,8 +47,10 @@ pub(super) struct Turns<'a> {
     reactor: &'a EventLoop,
     core: &'a mut Core,
     is_dense: bool,
-    /// Number of quick turns in a row.
-    quick: u32,
+    /// When the clock was last looked at, in calm traffic.
+    looked: Instant,
+    /// Number of turns since.
+    turns: u32,
     /// Number of events since the last tick.
     events: usize,
 }
@@ -60,7 +62,8 @@ impl<'a> Turns<'a> {
             reactor,
             core,
             is_dense: false,
-            quick: 0,
+            looked: Instant::now(),
+            turns: 0,
             events: 0,
         }
     }
@@ -85,16 +88,24 @@ impl<'a> Turns<'a> {
             }
             self.is_dense = false;
         }
-        let began = Instant::now();
         self.core.turn(if worked.idle { None } else { now });
-        let is_quick = worked.idle && began.elapsed() < QUICK;
-        self.quick = if is_quick { self.quick + 1 } else { 0 };
-        if self.quick >= QUICK_TURNS {
-            self.quick = 0;
+        if self.is_getting_dense(worked) {
             self.events = 0;
             self.is_dense = self.reactor.mute().is_ok();
         }
         Wait::No
+    }
+
+    /// Counts a turn. Those of a busy thread don't count: they never wait.
+    fn is_getting_dense(&mut self, worked: Worked) -> bool {
+        self.turns = if worked.idle { self.turns + 1 } else { 0 };
+        if self.turns < TURNS {
+            return false;
+        }
+        self.turns = 0;
+        let now = Instant::now();
+        let before = mem::replace(&mut self.looked, now);
+        now.saturating_duration_since(before) < DENSE
     }
 }
 
