@@ -106,7 +106,7 @@ fn confine(config: &Config) -> Result<&'static str, String> {
         Ok(true) => Ok("confined: no new privileges; system calls are filtered"),
         Ok(false) => Ok("confined: no new privileges; this kernel filters no system calls"),
         Err(e) => Err(format!(
-            "not confined: cannot filter system calls: {}; to start without that, add --unconfined",
+            "not confined: cannot filter system calls: {}; to start without this warning, add --unconfined",
             e
         )),
     }

@@ -83,7 +83,7 @@ impl Error {
         )
     }
 
-    /// Returns whether the proxy requires credentials, or rejected them than it got.
+    /// Returns whether the proxy requires credentials, or rejected those that it got.
     pub fn wants_credentials(&self) -> bool {
         self.refusal()
             .map_or(false, |refusal| refusal.wants_credentials())

@@ -270,7 +270,7 @@ mod tests {
     /// one that was no ancestor of the run any more.
     #[test]
     fn of_an_ancestor_only_its_own_time_counts() {
-        // cargo, which has awaited rustc, or a shell.
+        // cargo, which has awaited rustc, or a shell. Without a build before, both are 0.
         let parent = std::os::unix::process::parent_id();
         let ticks = |ancestors: &[u32]| others(ancestors).unwrap()[&parent].ticks;
         let awaited = stat(parent).unwrap().awaited;

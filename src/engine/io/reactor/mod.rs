@@ -59,11 +59,12 @@ use crate::text::debug::debug_by_name;
 /// Maximum number of events of one wait.
 const EVENTS: usize = 512;
 
-/// After a wait with at least this many events the next wait follows at once; after fewer,
-/// tokio-core waits.
+/// In calm traffic, the next wait follows at once after a wait with at least this many events; after
+/// fewer, tokio-core waits.
 const BUSY: usize = 4;
 
-/// Maximum number of waits in a row before tokio-core gets a turn.
+/// Maximum number of waits in a row before tokio-core gets a turn, in calm traffic. In dense traffic it
+/// has one at each tick.
 const ROUNDS: usize = 32;
 
 type BoxedTask = Spawn<Box<dyn Future<Item = (), Error = ()>>>;

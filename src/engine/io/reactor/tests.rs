@@ -177,11 +177,25 @@ fn the_core_has_turns_while_messages_come() {
         late.send(()).unwrap();
     });
     let due = Timeout::new(Duration::from_millis(20), &core.handle()).unwrap();
+    // Notifies itself at each turn of the core: few turns mean that the thread waited elsewhere.
+    let turns = Rc::new(Cell::new(0));
+    let count = turns.clone();
+    core.handle().spawn(future::poll_fn(move || {
+        count.set(count.get() + 1);
+        task::current().notify();
+        Ok(Async::NotReady)
+    }));
     let both = due.map_err(drop).join(told.map_err(drop));
     handle.run(&mut core, both).unwrap();
     assert!(began.elapsed() < LIMIT);
     let before = pings.get();
     assert!(before > 1_000, "{}", before);
+    assert!(
+        turns.get() * 4 < before,
+        "{} turns, {}",
+        turns.get(),
+        before
+    );
     other.join().unwrap();
 
     // The driver takes over, which waits in the core's epoll set.

@@ -4,8 +4,8 @@
 //! each event is reported twice. When messages follow each other quickly and each batch is small,
 //! both are a part of what a message costs. So while traffic is dense, the reactor mutes its set in
 //! the core's and waits in its own. A timer in that set, the tick, ends such a wait, and the core then
-//! has a turn without a wait. By so much can its timers be late, and what others notify there. A task
-//! of this reactor that another thread notifies brings the tick at once.
+//! has a turn without a wait. The core's timers, and tasks of the core that others notify, can be late
+//! by that much. When another thread notifies a task of this reactor, the tick comes at once.
 //!
 //! ```text
 //!              eight turns of the core in a row within 1.6 ms
@@ -26,7 +26,7 @@ use tokio_core::reactor::Core;
 use super::{EventLoop, Wait, Worked};
 use crate::os::sys::{Epoll, TimerDescriptor};
 
-/// Turns of the core from one look at the clock to the next, which takes a hundred instructions.
+/// Turns of the core from one look at the clock to the next. A look takes a hundred instructions.
 const TURNS: u32 = 8;
 
 /// Traffic is dense if so many turns took less than this.
@@ -35,8 +35,8 @@ const DENSE: Duration = Duration::from_micros(1600);
 /// Time between two ticks.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// Traffic is calm again after a period with at most this many events: fewer cost less with two waits
-/// each than with the ticks.
+/// Traffic is calm again after a period with at most this many events, one of which is the tick: fewer
+/// cost less with two waits each than with the ticks.
 const FEW: usize = 5;
 
 const NEVER: Duration = Duration::from_secs(0);
@@ -49,7 +49,7 @@ pub(super) struct Turns<'a> {
     is_dense: bool,
     /// When the clock was last looked at, in calm traffic.
     looked: Instant,
-    /// Number of turns since.
+    /// Number of turns since then, or since the thread was last busy.
     turns: u32,
     /// Number of events since the last tick.
     events: usize,
