@@ -210,7 +210,7 @@ fn ntlm_on_a_closing_connection_is_reported() {
     finished.expect_code(4);
     let told = &finished.stderr;
     assert!(
-        told.contains("closes the connection, which NTLM and Kerberos need"),
+        told.contains("closes the connection, but NTLM and Kerberos need it open"),
         "{}",
         told
     );
