@@ -4,7 +4,7 @@ use std::error;
 use std::fmt;
 use std::io;
 
-use super::{Cause, Error, Kind, Peer};
+use super::{Error, Kind, Peer};
 use crate::proto::{Hint, Malformed, Refusal, StartTlsFault};
 
 /// A cause with a text that includes advice.
@@ -98,7 +98,10 @@ impl Error {
 
     /// Returns whether the path of a tunnel failed for a reason that a test of the path explains, and the
     /// text has no advice.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_explained_by_test(&self) -> bool {
+        use super::Cause;
+
         let is_of_path = matches!(
             self.cause(),
             Cause::Name
