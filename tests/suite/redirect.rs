@@ -1,12 +1,15 @@
-//! `--redirect`: connections that nftables redirects, each test in a separate network.
+//! `--redirect`: connections that nftables and iptables redirect, each test in a separate network.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
 
+use crate::examples::blocks;
 use crate::support::namespace::Namespace;
 use crate::support::parts::{command, curl, described, output, run, Nginx, Squid, Sshd, SMALL};
 use crate::support::program::NOBODY;
 use crate::support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
+
+const GUIDE: &str = include_str!("../../docs/guide.md");
 
 /// A network that has nothing but this machine, and routes to all other ones.
 fn network() -> Namespace {
@@ -54,11 +57,8 @@ fn redirect(matches: &[(&str, u16)]) {
 
 /// Returns the first rules of the guide, in which each text of `changes` replaces the one before it.
 fn rules_of_the_guide(changes: &[(&str, String)]) -> String {
-    let guide = include_str!("../../docs/guide.md");
-    let mut rules = guide.split("```nft\n").skip(1);
-    let rules = rules.next().and_then(|rest| rest.split("```").next());
-    let rules = rules.expect("rules in the guide").to_string();
-    changes.iter().fold(rules, |rules, (old, new)| {
+    let rules = blocks(GUIDE, "nft").next().expect("rules in the guide");
+    changes.iter().fold(rules.to_string(), |rules, (old, new)| {
         assert!(rules.contains(old), "{} is not in {}", old, rules);
         rules.replace(old, new)
     })
@@ -117,6 +117,30 @@ fn curl_and_ssh_need_no_configuration() {
         let refused = self::output("curl", &["--silent", "--insecure", &url]);
         assert!(!refused.status.success());
         program.says(&[&format!("198.51.100.7:{}", secure), "403"]);
+    });
+}
+
+#[test]
+fn the_guides_iptables_rules_redirect_too() {
+    network().run(|| {
+        let proxy = Peer::echoing();
+        let program = start(Ptunnel::through(proxy.address()), &["127.0.0.1:0"]);
+        let port = program.address().port().to_string();
+        let commands = blocks(GUIDE, "console").flat_map(str::lines);
+        let rules = commands.filter_map(|line| line.strip_prefix("# iptables "));
+        for rule in rules {
+            let rule = rule.replace("8443", &port);
+            let rule = rule.replace("ptunnel", &NOBODY.to_string());
+            run("iptables", &rule.split(' ').collect::<Vec<_>>());
+        }
+        Connection::open("198.51.100.7:22".parse().unwrap()).send("SSH-2.0-x\r\n");
+        eventually("a request", || proxy.heads().len() == 1);
+        let head = proxy.heads().pop().unwrap();
+        assert!(
+            head.starts_with("CONNECT 198.51.100.7:22 HTTP/1.1\r\n"),
+            "{}",
+            head
+        );
     });
 }
 

@@ -1090,6 +1090,29 @@ fn a_limit_of_descriptors_is_announced_before_it_is_reached() {
     gate.join(&program).check();
 }
 
+/// The files of the control group are the test's: not every kernel offers the second version's.
+#[test]
+fn a_limit_of_memory_is_announced_before_it_is_reached() {
+    let group = TempDir::new();
+    let set = |name, mebibytes: u64| group.file(name, format!("{}\n", mebibytes << 20));
+    set("memory.max", 100);
+    set("memory.current", 105);
+    group.file("memory.stat", format!("inactive_file {}\n", 20 << 20));
+    let program = Ptunnel::through("a:1")
+        .to("b:2")
+        .arg("-v")
+        .watched()
+        .after_mounting(&format!("mount --bind {} /sys/fs/cgroup", group.at("")))
+        .start();
+    program.says(&[
+        "warning: near a limit: 85 of 100 MiB of memory; at the limit, the kernel kills ptunnel: raise it (MemoryMax=",
+    ]);
+    let used = || metric(&program, "ptunnel_limit_used", &["resource=\"memory\""]);
+    assert_eq!(used(), f64::from(85 << 20));
+    set("memory.current", 60);
+    program.says(&["info: no longer near a limit: 40 of 100 MiB of memory"]);
+}
+
 /// They take threads for a short time. Before, sixteen of them blocked all other requests.
 #[test]
 fn silent_clients_delay_no_tunnel_and_are_disconnected() {
