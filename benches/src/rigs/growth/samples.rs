@@ -48,6 +48,9 @@ pub fn active(bench: &Bench, peer: &Found) -> io::Result<Taken> {
             (p50, ran.latency(0.5)),
             (p99, ran.latency(0.99)),
         ]);
+        drop(load);
+        // The next ones and these need more descriptors than a process may have.
+        thread::sleep(SETTLE);
     }
     values.push(("growth", cpu[3] / cpu[1]));
     drop((relay, server));
