@@ -154,7 +154,7 @@ pub fn update(check: bool) -> io::Result<()> {
 struct Runs(Vec<(String, Outcome)>);
 
 impl Runs {
-    /// From folders that are named by a day.
+    /// From folders that are named by a day. One with a soak alone has no page.
     fn read() -> io::Result<Runs> {
         let root = project()?.join("benches/results");
         let entries = fs::read_dir(root)?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -162,7 +162,7 @@ impl Runs {
         let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_string());
         let mut folders: Vec<(String, PathBuf)> = entries
             .filter_map(|path| Some((name(&path)?, path)))
-            .filter(|(name, _)| is_day(name))
+            .filter(|(name, folder)| is_day(name) && folder.join("report.html").exists())
             .collect();
         folders.sort();
         let mut runs = Vec::new();
