@@ -9,14 +9,17 @@ pub struct Example {
 /// The commands of the blocks marked `console` that need no root.
 pub fn examples(text: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
-    for line in blocks(text, "console").flat_map(str::lines) {
-        if let Some(command) = line.strip_prefix("$ ") {
-            examples.push(Example {
-                command: command.to_string(),
-                output: Vec::new(),
-            });
-        } else if let Some(last) = examples.last_mut() {
-            last.output.push(line.to_string());
+    for block in blocks(text, "console") {
+        let before = examples.len();
+        for line in block.lines() {
+            if let Some(command) = line.strip_prefix("$ ") {
+                examples.push(Example {
+                    command: command.to_string(),
+                    output: Vec::new(),
+                });
+            } else if let Some(last) = examples[before..].last_mut() {
+                last.output.push(line.to_string());
+            }
         }
     }
     examples
