@@ -1,6 +1,6 @@
 //! `--redirect`: connections that nftables and iptables redirect, each test in a separate network.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 
 use crate::examples::blocks;
@@ -127,12 +127,21 @@ fn the_guides_iptables_rules_redirect_too() {
         let program = start(Ptunnel::through(proxy.address()), &["127.0.0.1:0"]);
         let port = program.address().port().to_string();
         let commands = blocks(GUIDE, "console").flat_map(str::lines);
-        let rules = commands.filter_map(|line| line.strip_prefix("# iptables "));
+        let rules: Vec<&str> = commands
+            .filter_map(|line| line.strip_prefix("# iptables "))
+            .collect();
+        assert_eq!(rules.len(), 2);
         for rule in rules {
             let rule = rule.replace("8443", &port);
             let rule = rule.replace("ptunnel", &NOBODY.to_string());
             run("iptables", &rule.split(' ').collect::<Vec<_>>());
         }
+        // Loopback is left out.
+        let local = TcpListener::bind("127.0.0.1:80").unwrap();
+        local.set_nonblocking(true).unwrap();
+        let _client = Connection::open(local.local_addr().unwrap());
+        local.accept().unwrap();
+
         Connection::open("198.51.100.7:22".parse().unwrap()).send("SSH-2.0-x\r\n");
         eventually("a request", || proxy.heads().len() == 1);
         let head = proxy.heads().pop().unwrap();
