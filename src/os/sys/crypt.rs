@@ -33,8 +33,8 @@ impl Crypt {
     ///
     /// That there is no such library, and how to install it.
     pub(crate) fn load() -> Result<Crypt, String> {
-        let library = Library::open(LIBRARIES)
-            .ok_or("no libcrypt found; install libcrypt1 (Debian) or libxcrypt (Fedora)")?;
+        let packages = "libcrypt1 (Debian) or libxcrypt (Fedora)";
+        let library = Library::open(LIBRARIES, "libcrypt", packages)?;
         // SAFETY: both symbols have the types of crypt(3) and crypt_checksalt(3).
         unsafe {
             let crypt_r = library.symbol(b"crypt_r\0");

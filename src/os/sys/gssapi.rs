@@ -188,9 +188,8 @@ impl Drop for GssContext {
 
 impl Library {
     fn load() -> Result<Library, String> {
-        let library = library::Library::open(LIBRARIES).ok_or(
-            "no GSSAPI library found; install libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)",
-        )?;
+        let packages = "libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)";
+        let library = library::Library::open(LIBRARIES, "GSSAPI library", packages)?;
         // SAFETY: each symbol has the type of RFC 2744's function of that name.
         unsafe {
             Ok(Library {

@@ -11,7 +11,15 @@ pub(super) struct Library {
 
 impl Library {
     /// Loads the first of these libraries that the system has. The names end in NUL.
-    pub(super) fn open(names: &[&'static [u8]]) -> Option<Library> {
+    ///
+    /// # Errors
+    ///
+    /// That there is none, and `packages`, which have it. A static program can load none.
+    pub(super) fn open(
+        names: &[&'static [u8]],
+        title: &str,
+        packages: &str,
+    ) -> Result<Library, String> {
         let open = |name: &&'static [u8]| {
             assert_eq!(name.last(), Some(&0));
             // SAFETY: the name is terminated. The handle is never closed: functions of it are kept.
@@ -23,8 +31,14 @@ impl Library {
             }
         };
         let mut handles = names.iter().map(open);
-        let handle = handles.find(|handle| !handle.is_null())?;
-        Some(Library { handle })
+        match handles.find(|handle| !handle.is_null()) {
+            Some(handle) => Ok(Library { handle }),
+            None if cfg!(target_feature = "crt-static") => Err(format!(
+                "a static program can't load the system's {}; use the Debian package, or build it here",
+                title
+            )),
+            None => Err(format!("no {} found; install {}", title, packages)),
+        }
     }
 
     /// Returns the function with this name, which ends in NUL.
