@@ -302,8 +302,8 @@ bench-smoke: export CARGO_PROFILE_RELEASE_LTO := false
 
 bench-smoke: bench-peers ## run each rig briefly: it works, its answers are correct, its reports are complete
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
-	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
+	$(rigs) relay --quick --strict --peers ptunnel,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
+	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,python-threads,stunnel,none --figures kept,ab
 	$(rigs) growth --quick --strict --peers ptunnel --figures active,memory
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,wrk,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
