@@ -1,4 +1,4 @@
-# Each target is the command that you would type. .ci/run calls them in order.
+# Each target is the command that you would type. .ci/run calls most of them.
 
 CARGO ?= cargo
 ARGS ?= --demo
@@ -88,9 +88,9 @@ test-compat: ## run the tests of the adapters and of the guide, on both generati
 	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
 	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
-	$(CARGO) run --release --locked --manifest-path compat/ladder/r3/trunk/Cargo.toml -- --demo
-	$(CARGO) build --locked --manifest-path compat/Cargo.toml $(addprefix -p ,$(R4_HALF_STEPS))
-	@set -e; $(foreach program,$(R4_HALF_STEPS),(set -x; $(or $(CARGO_TARGET_DIR),compat/target)/debug/$(program) --demo);)
+	@set -e; $(foreach step,$(OWN_HALF_STEPS),(set -x; $(CARGO) run --release --locked --manifest-path compat/ladder/$(step)/Cargo.toml -- --demo);)
+	$(CARGO) build --bins --locked --manifest-path compat/Cargo.toml $(addprefix -p ,$(SHARED_HALF_STEPS))
+	@set -e; $(foreach program,$(SHARED_HALF_STEPS),(set -x; $(or $(CARGO_TARGET_DIR),compat/target)/debug/$(program) --demo);)
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
@@ -159,10 +159,11 @@ RUNGS := r0 r1 r2 r3 r4 r5
 # Half-steps are programs that run; their demo is their test. A half-step of a rung with its own lock
 # file is built like that rung, so that they share its dependencies.
 HALF_STEPS := r3/trunk r4/sockets r4/shell r4/connect r4/tls r4/relay
-# Those of rung 4 are built by one command, which compiles what they share once.
-R4_HALF_STEPS = $(patsubst r4/%,ptunnel-r4-%,$(filter r4/%,$(HALF_STEPS)))
 # With their own lock file, and so their own target folder.
 OWN_LOCK := r0 r1 r2 r3
+OWN_HALF_STEPS := $(filter $(addsuffix /%,$(OWN_LOCK)),$(HALF_STEPS))
+# One command builds the others, so it compiles what they share once.
+SHARED_HALF_STEPS := $(subst /,-,$(addprefix ptunnel-,$(filter-out $(OWN_HALF_STEPS),$(HALF_STEPS))))
 
 ladder: ## build the rungs r0 to r5
 	$(CARGO) build --release --locked
@@ -209,10 +210,10 @@ MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: five tests of
 # the suite reach the rest of src/os/sys. They don't see valgrind's exit code, so its log is checked.
-# Without the tests of the command line, which has no unsafe code, and one that fills the memory: they
-# would take minutes.
-memcheck: ## run the unit tests, the demo (copied and spliced) and five tests of the suite under valgrind
-	PROPTEST_CASES=16 RUST_TEST_THREADS=2 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"' -- --skip cli:: --skip uses_too_much_memory
+# It skips most tests of the command line, which reach no unsafe code, and one that fills the memory:
+# they would take minutes.
+memcheck: ## run most unit tests, the demo (copied and spliced) and five tests of the suite under valgrind
+	PROPTEST_CASES=16 RUST_TEST_THREADS=2 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"' -- --skip cli::tests --skip uses_too_much_memory
 	$(CARGO) build --release --locked
 	@set -e; for splice in never always; do (set -x; $(VALGRIND) $(TARGET)/release/ptunnel --splice $$splice --demo); done
 	@rm -rf $(MEMCHECK) && mkdir -p $(MEMCHECK)
@@ -302,7 +303,7 @@ bench-smoke: export CARGO_PROFILE_RELEASE_LTO := false
 
 bench-smoke: bench-peers ## run each rig briefly: it works, its answers are correct, its reports are complete
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
+	$(rigs) relay --quick --strict --peers ptunnel,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,python-threads,stunnel,none --figures kept,ab
 	$(rigs) growth --quick --strict --peers ptunnel --figures active,memory
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,wrk,calls

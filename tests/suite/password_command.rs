@@ -1,6 +1,7 @@
 //! `--password-command`: when it runs, what it gets, and what its failures look like.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::reload::Site;
@@ -324,8 +325,8 @@ fn listeners_take_their_passwords_from_commands() {
     };
     let running = program(&keyring.command).start();
     let server = echo();
-    let request = |login: &str| {
-        let mut client = Connection::open(running.proxy());
+    let request_to = |listener: SocketAddr, login: &str| {
+        let mut client = Connection::open(listener);
         let login = format!("Proxy-Authorization: Basic {}\r\n", login);
         client.send(format!(
             "CONNECT {} HTTP/1.1\r\n{}\r\n",
@@ -334,8 +335,12 @@ fn listeners_take_their_passwords_from_commands() {
         ));
         String::from_utf8(client.read_head()).unwrap()
     };
-    assert!(request("am9lOnJpZ2h0").contains(" 200 "), "joe:right");
-    assert!(request("am9lOndyb25n").contains(" 407 "), "joe:wrong");
+    let checks_password = |listener| {
+        let [right, wrong] = ["am9lOnJpZ2h0", "am9lOndyb25n"];
+        assert!(request_to(listener, right).contains(" 200 "), "joe:right");
+        assert!(request_to(listener, wrong).contains(" 407 "), "joe:wrong");
+    };
+    checks_password(running.proxy());
     assert_eq!(keyring.runs(), 1);
     let words = ["--serve-password-command 'false': it ended with exit status 1"];
     assert_fails(&program("false").run(), 2, &words);
@@ -347,7 +352,8 @@ fn listeners_take_their_passwords_from_commands() {
 
     let program = Ptunnel::new().args(&["-D", "0", "--no-proxy", "*", "--dynamic-user", "joe"]);
     let program = program.args(&["--dynamic-password-command", &keyring.command]);
-    program.more_lines(1).start();
+    let running = program.more_lines(1).start();
+    checks_password(running.address());
     assert_eq!(keyring.runs(), 2);
 }
 

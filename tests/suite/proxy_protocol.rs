@@ -506,6 +506,68 @@ fn a_balancer_of_proxies_knows_the_client() {
     }
 }
 
+#[test]
+fn squid_knows_the_client_by_its_own_rules() {
+    let origin = echo();
+    let port = free_port();
+    let _squid = Squid::with_rules(|_| {
+        format!(
+            "http_port 127.0.0.1:{} require-proxy-header\nproxy_protocol_access allow all\n\
+             acl joe src 127.0.0.9\nhttp_access deny !joe\nhttp_access allow all\n",
+            port
+        )
+    });
+    for version in &["v1", "v2"] {
+        let program = Ptunnel::through(format!("127.0.0.1:{}", port));
+        let program = program.args(&["--send-proxy-protocol-to-proxy", version]);
+        let program = program.to(origin.address()).start();
+        let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
+        client.send("hello");
+        client.expect("hello");
+        program.connect().expect_nothing();
+        program.says(&["warning: 127.0.0.1:", "403"]);
+    }
+}
+
+/// HAProxy reads the header before TLS, and the second proxy of a chain gets none.
+#[test]
+fn an_https_proxy_gets_the_header_in_front_and_the_next_proxy_none() {
+    let (origin, squid) = (echo(), Squid::start(None));
+    let (authority, next) = (Authority::new(), Peer::echoing());
+    let identity = authority.issue("haproxy", "IP:127.0.0.1");
+    let read = |path: &str| fs::read_to_string(path).unwrap();
+    let both = read(&identity.certificate) + &read(&identity.key);
+    let folder = TempDir::new();
+    let both = folder.file("both.pem", both);
+    let haproxy = Balancer::haproxy_with(|address| {
+        format!(
+            "defaults\n mode tcp\n timeout connect 1m\n timeout client 1m\n timeout server 1m\n\
+             listen proxies\n bind {} accept-proxy ssl crt {}\n\
+             tcp-request session reject unless {{ src 127.0.0.9 }}\n server squid {}\n",
+            address,
+            both,
+            squid.address()
+        )
+    });
+    let client_of = |program: Ptunnel| {
+        let program = program.args(&["--send-proxy-protocol-to-proxy", "v2"]);
+        let program = program.args(&["--proxy-cacert", &authority.certificate()]);
+        let program = program.to(origin.address()).start();
+        let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
+        client.send("hello");
+        client.expect("hello");
+    };
+    let proxy = format!("https://{}", haproxy.address());
+    client_of(Ptunnel::through(&proxy));
+    let via = next.address().to_string();
+    client_of(Ptunnel::through(&proxy).args(&["--via", &via]));
+    assert!(
+        next.heads()[0].starts_with("CONNECT "),
+        "{:?}",
+        next.heads()
+    );
+}
+
 /// A header precedes TLS: nginx reads it before the handshake that ptunnel begins.
 #[test]
 fn a_destination_with_tls_gets_the_header_in_front() {

@@ -124,32 +124,53 @@ fn curl_and_ssh_need_no_configuration() {
 fn the_guides_iptables_rules_redirect_too() {
     network().run(|| {
         let proxy = Peer::echoing();
-        let program = start(Ptunnel::through(proxy.address()), &["127.0.0.1:0"]);
-        let port = program.address().port().to_string();
+        let program = Ptunnel::through(proxy.address());
+        let program = start(program, &["127.0.0.1:0", "[::1]:0"]);
         let commands = blocks(GUIDE, "console").flat_map(str::lines);
         let rules: Vec<&str> = commands
             .filter_map(|line| line.strip_prefix("# iptables "))
             .collect();
         assert_eq!(rules.len(), 2);
-        for rule in rules {
-            let rule = rule.replace("8443", &port);
-            let rule = rule.replace("ptunnel", &NOBODY.to_string());
-            run("iptables", &rule.split(' ').collect::<Vec<_>>());
-        }
-        // Loopback is left out.
-        let local = TcpListener::bind("127.0.0.1:80").unwrap();
-        local.set_nonblocking(true).unwrap();
-        let _client = Connection::open(local.local_addr().unwrap());
-        local.accept().unwrap();
+        for (index, (command, local, far)) in [
+            ("iptables", "127.0.0.1", "198.51.100.7:22"),
+            // As the guide says below the commands.
+            ("ip6tables", "[::1]", "[2001:db8::7]:22"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let port = program.address_of(index).port().to_string();
+            for rule in &rules {
+                let rule = rule.replace("8443", &port);
+                let mut rule = rule.replace("ptunnel", &NOBODY.to_string());
+                if *command == "ip6tables" {
+                    rule = rule.replace("-d 127.0.0.0/8", "-d ::1");
+                }
+                run(command, &rule.split(' ').collect::<Vec<_>>());
+            }
+            // Loopback is left out.
+            let local = TcpListener::bind(format!("{}:80", local)).unwrap();
+            local.set_nonblocking(true).unwrap();
+            let _client = Connection::open(local.local_addr().unwrap());
+            local.accept().unwrap();
 
-        Connection::open("198.51.100.7:22".parse().unwrap()).send("SSH-2.0-x\r\n");
-        eventually("a request", || proxy.heads().len() == 1);
-        let head = proxy.heads().pop().unwrap();
-        assert!(
-            head.starts_with("CONNECT 198.51.100.7:22 HTTP/1.1\r\n"),
-            "{}",
-            head
-        );
+            Connection::open(far.parse().unwrap()).send("SSH-2.0-x\r\n");
+            eventually("a request", || proxy.heads().len() == index + 1);
+            let head = proxy.heads().pop().unwrap();
+            let expected = format!("CONNECT {} HTTP/1.1\r\n", far);
+            assert!(head.starts_with(&expected), "{}", head);
+        }
+    });
+}
+
+#[test]
+fn nft_takes_each_block_of_the_guide() {
+    network().run(|| {
+        let blocks: Vec<&str> = blocks(GUIDE, "nft").collect();
+        assert_eq!(blocks.len(), 2);
+        for block in blocks {
+            load(&block.replace("\"ptunnel\"", &NOBODY.to_string()));
+        }
     });
 }
 

@@ -34,6 +34,14 @@ fn section() -> String {
     rest[..rest.find("\n## ").expect("another heading")].to_string()
 }
 
+/// Returns the text of the section that begins with this and is between backticks.
+fn in_backticks(begin: &str) -> String {
+    let section = section();
+    let mut all = section.split('`');
+    let text = all.find(|text| text.starts_with(begin)).expect(begin);
+    text.to_string()
+}
+
 /// A network without a way out, except to one squid.
 struct Sandbox {
     home: TempDir,
@@ -113,7 +121,7 @@ impl Sandbox {
             config
         );
         home.file_with_mode("bin/ssh", 0o755, ssh);
-        let netrc = "machine 127.0.0.1 login joe password secret\n";
+        let netrc = in_backticks("machine 127.0.0.1 ").replace('…', "secret\n");
         home.file_with_mode(".netrc", 0o600, netrc);
     }
 
@@ -240,6 +248,34 @@ fn each_command_works_with_nothing_but_the_variable() {
     assert_eq!(examples[0].command, format!("export https_proxy={}", PROXY));
     assert_eq!(examples.len(), 9);
     check(&sandbox, &examples, &repository());
+}
+
+#[test]
+fn psql_verifies_the_servers_name_through_the_tunnel() {
+    let server = Postgres::start_over_tls("joe", "inventory");
+    let servers = [("db.example.org:5432", server.address())];
+    let sandbox = Sandbox::start("", Authority::new(), Sshd::start(), &servers);
+    fs::copy(server.certificate(), sandbox.home.at("ca.pem")).expect("a certificate");
+    let psql = in_backticks("psql ");
+    let another = psql.replace("host=db.example.org", "host=127.0.0.1.example.org");
+    assert_ne!(psql, another);
+    let query = "echo 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()' |";
+    let script = format!(
+        "export https_proxy={}\n\
+         ptunnel 15432:db.example.org:5432 &\n\
+         until nc.openbsd -z 127.0.0.1 15432; do sleep 0.02; done\n\
+         {query} {}\n! {query} {}\n",
+        PROXY,
+        psql,
+        another,
+        query = query
+    );
+    let output = sandbox.run(&script);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(" t\n(1 row)"), "{}", text);
+    let refused = "does not match host name \"127.0.0.1.example.org\"";
+    assert!(text.contains(refused), "{}", text);
+    assert!(output.status.success(), "{}", described(&output));
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Postgres {
         Postgres::start_with(user, database, &[])
     }
 
-    /// With a self-signed certificate for its address.
+    /// With a self-signed certificate for its address and `db.example.org`.
     pub fn start_over_tls(user: &str, database: &str) -> Postgres {
         Postgres::start_with(user, database, &["-c", "ssl=on"])
     }
@@ -57,7 +57,7 @@ impl Postgres {
             let mut openssl = unprivileged(find("openssl"));
             openssl.args(&["req", "-x509", "-newkey", "ec", "-pkeyopt"]);
             openssl.args(&["ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=postgres"]);
-            openssl.args(&["-addext", "subjectAltName=IP:127.0.0.1"]);
+            openssl.args(&["-addext", "subjectAltName=IP:127.0.0.1,DNS:db.example.org"]);
             openssl.args(&["-keyout", "server.key", "-out", "server.crt"]);
             let output = openssl.current_dir(&data).output().expect("openssl");
             assert!(output.status.success(), "{}", described(&output));

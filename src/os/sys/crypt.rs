@@ -31,7 +31,7 @@ pub(crate) struct Crypt {
 impl Crypt {
     /// # Errors
     ///
-    /// That there is no such library, and how to install it.
+    /// That there is no such library, and how to install it, or that a static program can't load it.
     pub(crate) fn load() -> Result<Crypt, String> {
         let packages = "libcrypt1 (Debian) or libxcrypt (Fedora)";
         let library = Library::open(LIBRARIES, "libcrypt", packages)?;

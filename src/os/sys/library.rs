@@ -14,7 +14,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// That there is none, and `packages`, which have it. A static program can load none.
+    /// That the system has none of them, and the `packages` to install; or that this program is
+    /// static, so it can't load one.
     pub(super) fn open(
         names: &[&'static [u8]],
         title: &str,
@@ -34,7 +35,7 @@ impl Library {
         match handles.find(|handle| !handle.is_null()) {
             Some(handle) => Ok(Library { handle }),
             None if cfg!(target_feature = "crt-static") => Err(format!(
-                "a static program can't load the system's {}; use the Debian package, or build it here",
+                "a static program can't load the system's {}; use the Debian package, or build ptunnel for glibc",
                 title
             )),
             None => Err(format!("no {} found; install {}", title, packages)),
