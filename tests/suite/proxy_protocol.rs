@@ -481,34 +481,50 @@ fn haproxy_and_nginx_on_both_sides_keep_the_client() {
     }
 }
 
-/// HAProxy in front of squid admits one client, by the address in the header.
-#[test]
-fn a_balancer_of_proxies_knows_the_client() {
-    let (origin, squid) = (echo(), Squid::start(None));
-    let haproxy = Balancer::haproxy_with(|address| {
+/// Returns HAProxy in front of squid, with these options of `bind`. It admits one client, by the address in
+/// the header.
+fn balancer_of(squid: &Squid, options: &str) -> Balancer {
+    Balancer::haproxy_with(|address| {
         format!(
             "defaults\n mode tcp\n timeout connect 1m\n timeout client 1m\n timeout server 1m\n\
-             listen proxies\n bind {} accept-proxy\n\
+             listen proxies\n bind {} accept-proxy {}\n\
              tcp-request session reject unless {{ src 127.0.0.9 }}\n server squid {}\n",
             address,
+            options,
             squid.address()
         )
-    });
+    })
+}
+
+/// Opens a tunnel to an echo server as the client that is admitted.
+fn assert_admitted(program: &Running) {
+    let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
+    client.send("hello");
+    client.expect("hello");
+}
+
+/// Both versions, with the text of the warning about a client that isn't admitted.
+fn assert_only_one_is_admitted(proxy: SocketAddr, refusal: &str) {
+    let origin = echo();
     for version in &["v1", "v2"] {
-        let program = Ptunnel::through(haproxy.address());
+        let program = Ptunnel::through(proxy);
         let program = program.args(&["--send-proxy-protocol-to-proxy", version]);
         let program = program.to(origin.address()).start();
-        let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
-        client.send("hello");
-        client.expect("hello");
+        assert_admitted(&program);
         program.connect().expect_nothing();
-        program.says(&["warning: 127.0.0.1:", "before it replied"]);
+        program.says(&["warning: 127.0.0.1:", refusal]);
     }
 }
 
 #[test]
+fn a_balancer_of_proxies_knows_the_client() {
+    let squid = Squid::start(None);
+    let haproxy = balancer_of(&squid, "");
+    assert_only_one_is_admitted(haproxy.address(), "before it replied");
+}
+
+#[test]
 fn squid_knows_the_client_by_its_own_rules() {
-    let origin = echo();
     let port = free_port();
     let _squid = Squid::with_rules(|_| {
         format!(
@@ -517,55 +533,29 @@ fn squid_knows_the_client_by_its_own_rules() {
             port
         )
     });
-    for version in &["v1", "v2"] {
-        let program = Ptunnel::through(format!("127.0.0.1:{}", port));
-        let program = program.args(&["--send-proxy-protocol-to-proxy", version]);
-        let program = program.to(origin.address()).start();
-        let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
-        client.send("hello");
-        client.expect("hello");
-        program.connect().expect_nothing();
-        program.says(&["warning: 127.0.0.1:", "403"]);
-    }
+    assert_only_one_is_admitted(([127, 0, 0, 1], port).into(), "403");
 }
 
 /// HAProxy reads the header before TLS, and the second proxy of a chain gets none.
 #[test]
 fn an_https_proxy_gets_the_header_in_front_and_the_next_proxy_none() {
-    let (origin, squid) = (echo(), Squid::start(None));
-    let (authority, next) = (Authority::new(), Peer::echoing());
+    let (squid, next, folder) = (Squid::start(None), Peer::echoing(), TempDir::new());
+    let authority = Authority::new();
     let identity = authority.issue("haproxy", "IP:127.0.0.1");
     let read = |path: &str| fs::read_to_string(path).unwrap();
-    let both = read(&identity.certificate) + &read(&identity.key);
-    let folder = TempDir::new();
-    let both = folder.file("both.pem", both);
-    let haproxy = Balancer::haproxy_with(|address| {
-        format!(
-            "defaults\n mode tcp\n timeout connect 1m\n timeout client 1m\n timeout server 1m\n\
-             listen proxies\n bind {} accept-proxy ssl crt {}\n\
-             tcp-request session reject unless {{ src 127.0.0.9 }}\n server squid {}\n",
-            address,
-            both,
-            squid.address()
-        )
-    });
-    let client_of = |program: Ptunnel| {
+    let pem = read(&identity.certificate) + &read(&identity.key);
+    let haproxy = balancer_of(&squid, &format!("ssl crt {}", folder.file("pem", pem)));
+    let origin = echo();
+    let through_haproxy = || {
+        let program = Ptunnel::through(format!("https://{}", haproxy.address()));
         let program = program.args(&["--send-proxy-protocol-to-proxy", "v2"]);
         let program = program.args(&["--proxy-cacert", &authority.certificate()]);
-        let program = program.to(origin.address()).start();
-        let mut client = Connection::open_from("127.0.0.9".parse().unwrap(), program.address());
-        client.send("hello");
-        client.expect("hello");
+        program.to(origin.address())
     };
-    let proxy = format!("https://{}", haproxy.address());
-    client_of(Ptunnel::through(&proxy));
+    assert_admitted(&through_haproxy().start());
     let via = next.address().to_string();
-    client_of(Ptunnel::through(&proxy).args(&["--via", &via]));
-    assert!(
-        next.heads()[0].starts_with("CONNECT "),
-        "{:?}",
-        next.heads()
-    );
+    assert_admitted(&through_haproxy().args(&["--via", &via]).start());
+    assert!(next.head().starts_with("CONNECT "), "{}", next.head());
 }
 
 /// A header precedes TLS: nginx reads it before the handshake that ptunnel begins.

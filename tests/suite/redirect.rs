@@ -131,25 +131,23 @@ fn the_guides_iptables_rules_redirect_too() {
             .filter_map(|line| line.strip_prefix("# iptables "))
             .collect();
         assert_eq!(rules.len(), 2);
-        for (index, (command, local, far)) in [
-            ("iptables", "127.0.0.1", "198.51.100.7:22"),
+        for (index, (command, loopback, local, far)) in [
+            ("iptables", "127.0.0.0/8", "127.0.0.1:80", "198.51.100.7:22"),
             // As the guide says below the commands.
-            ("ip6tables", "[::1]", "[2001:db8::7]:22"),
+            ("ip6tables", "::1", "[::1]:80", "[2001:db8::7]:22"),
         ]
         .iter()
         .enumerate()
         {
             let port = program.address_of(index).port().to_string();
             for rule in &rules {
+                let rule = rule.replace("127.0.0.0/8", loopback);
                 let rule = rule.replace("8443", &port);
-                let mut rule = rule.replace("ptunnel", &NOBODY.to_string());
-                if *command == "ip6tables" {
-                    rule = rule.replace("-d 127.0.0.0/8", "-d ::1");
-                }
+                let rule = rule.replace("ptunnel", &NOBODY.to_string());
                 run(command, &rule.split(' ').collect::<Vec<_>>());
             }
             // Loopback is left out.
-            let local = TcpListener::bind(format!("{}:80", local)).unwrap();
+            let local = TcpListener::bind(local).unwrap();
             local.set_nonblocking(true).unwrap();
             let _client = Connection::open(local.local_addr().unwrap());
             local.accept().unwrap();
