@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -11,10 +11,12 @@ use crate::support::parts::{self, described, Squid, Sshd};
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
 
-/// An ssh that runs a script on the server with the connection of this program.
-fn ssh(sshd: &Sshd, program: &Ptunnel, script: &str) -> Command {
+/// An ssh that runs a script on sshd, which this program reaches at `server`.
+fn ssh(server: SocketAddr, sshd: &Sshd, program: &Ptunnel, script: &str) -> Command {
     let proxy_command = format!("{} -W %h:%p --fdpass -v", program.words());
     let mut command = parts::command("ssh");
+    // The first of two has priority.
+    command.args(&["-o", &format!("Port={}", server.port())]);
     command.args(sshd.client_options(&proxy_command));
     command.args(&["-o", "ProxyUseFdpass=yes", "127.0.0.1", script]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -29,10 +31,12 @@ struct Session {
 }
 
 impl Session {
-    fn start(sshd: &Sshd, proxy: String, options: &[&str]) -> Session {
+    fn start(server: SocketAddr, sshd: &Sshd, proxy: String, options: &[&str]) -> Session {
         let program = Ptunnel::through(&proxy).args(options);
         let script = "while read line; do echo \"answer to $line\"; done; exit 7";
-        let ssh = ssh(sshd, &program, script).spawn().expect("ssh starts");
+        let ssh = ssh(server, sshd, &program, script)
+            .spawn()
+            .expect("ssh starts");
         Session { ssh, proxy }
     }
 
@@ -77,7 +81,8 @@ fn programs(proxy: &str) -> usize {
 #[test]
 fn ssh_gets_the_socket_and_no_process_remains() {
     let (sshd, squid) = (Sshd::start(), Squid::start(None));
-    let mut session = Session::start(&sshd, squid.address().to_string(), &[]);
+    let server = patient_server(&sshd);
+    let mut session = Session::start(server.address(), &sshd, squid.address().to_string(), &[]);
     session.ask("one");
     // It exits a moment after it has handed the socket over.
     eventually("no process of the program", || session.programs() == 0);
@@ -93,10 +98,10 @@ fn a_connection_in_tls_is_relayed_until_ssh_ends() {
     let stunnel = Stunnel::start(&identity, squid.address());
     let proxy = format!("https://localhost:{}", stunnel.address().port());
     let options = &["--proxy-cacert", &authority.certificate()[..]];
-    let mut session = Session::start(&sshd, proxy, options);
+    let mut session = Session::start(sshd.address(), &sshd, proxy, options);
     session.ask("one");
     // Not the one that ssh has started and awaited.
-    eventually("one process", || session.programs() == 1);
+    assert_eq!(session.programs(), 1);
     session.ask("two");
     let said = session.end();
     let reason = ": relaying in the background, because TLS is on the path\n";
@@ -115,12 +120,26 @@ fn eager_proxy(sshd: &Sshd) -> Peer {
         let mut reply = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
         reply.extend_from_slice(&banner[..count]);
         connection.send(reply);
-        let client = connection.handle();
-        let to_server = server.try_clone().expect("a descriptor");
-        let upload = thread::spawn(move || copy(client.stream(), &to_server));
-        copy(&server, connection.stream());
-        upload.join().expect("a copy");
+        carry(&connection, &server);
     })
+}
+
+/// Connects to sshd when the client has spoken: no byte of the server can come together with the reply.
+fn patient_server(sshd: &Sshd) -> Peer {
+    let server = sshd.address();
+    Peer::start(move |connection: Connection| {
+        connection.stream().peek(&mut [0]).expect("a byte");
+        carry(&connection, &TcpStream::connect(server).expect("sshd"));
+    })
+}
+
+/// Copies both directions to their ends.
+fn carry(client: &Connection, server: &TcpStream) {
+    let from_client = client.handle();
+    let to_server = server.try_clone().expect("a descriptor");
+    let upload = thread::spawn(move || copy(from_client.stream(), &to_server));
+    copy(server, client.stream());
+    upload.join().expect("a copy");
 }
 
 /// Copies to the end, and passes it on.
@@ -133,7 +152,7 @@ fn copy(mut from: &TcpStream, mut to: &TcpStream) {
 fn bytes_that_came_with_the_reply_are_relayed() {
     let sshd = Sshd::start();
     let proxy = eager_proxy(&sshd);
-    let mut session = Session::start(&sshd, proxy.address().to_string(), &[]);
+    let mut session = Session::start(sshd.address(), &sshd, proxy.address().to_string(), &[]);
     session.ask("one");
     assert_eq!(session.programs(), 1);
     let said = session.end();
@@ -151,7 +170,7 @@ fn ssh_copies_a_file_both_ways_over_the_socket_and_over_a_relay() {
         let (local, remote) = (folder.file("local", &content), folder.at("remote"));
         let program = Ptunnel::through(proxy);
         let script = format!("cat > {0} && cat {0}", remote);
-        let mut command = ssh(&sshd, &program, &script);
+        let mut command = ssh(sshd.address(), &sshd, &program, &script);
         let input = fs::File::open(local).expect("the file");
         let output = command.stdin(input).output().expect("ssh runs");
         assert!(output.status.success(), "{}", described(&output));
