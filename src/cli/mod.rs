@@ -19,6 +19,7 @@ mod flags;
 mod generate;
 mod options;
 mod password;
+mod proxy_logins;
 mod route;
 mod run;
 mod timeouts;

@@ -236,6 +236,17 @@ impl Options {
             .collect()
     }
 
+    /// Returns the option of a value, with the file and the line if the value is of the file.
+    pub(super) fn place(&self, value: &Value) -> String {
+        match (&self.path, value.position) {
+            (Some(path), Position::Line(line)) => {
+                let path = Escaped(path.as_bytes());
+                format!("--{} of {}:{}", value.flag.name, path, line)
+            }
+            _ => format!("--{}", value.flag.name),
+        }
+    }
+
     /// Returns the error with the file and the line of the value that caused it, if the value is
     /// of the file.
     pub(super) fn at(&self, value: &Value, e: impl Into<Error>) -> Error {

@@ -1,17 +1,17 @@
 //! The paths to the destinations: proxies, PAC file, chain, credentials.
 
+use std::iter;
+
 use super::argv_scrub::SecretArgument;
-use super::options::{Options, Position};
-use super::password::{MissingPassword, Passwords, ProxySource};
+use super::options::{Options, Position, Value};
+use super::password::{MissingPassword, PASSWORD_OPTIONS};
+use super::proxy_logins::{ProxyLogins, ProxySource};
 use super::{env::Environment, timeouts::pac_interval, tls};
 use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol};
-use crate::config::{ProxySpec, ProxyUrl, Route, SendProxyProtocol, TlsPeer};
+use crate::config::{ProxySpec, ProxyUrl, Route, SendProxyProtocol, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 use crate::upstream::pac;
-
-/// The options with the password for proxies.
-const PASSWORD_OPTIONS: &[&str] = &["password", "password-file", "password-command"];
 
 /// The destinations that the listeners lead to.
 pub(super) struct Reach<'a> {
@@ -71,7 +71,7 @@ pub(super) fn route(
     if urls.is_empty() && pac.is_none() {
         warnings.extend(options.unused(&["send-proxy-protocol-to-proxy"], "no proxy is given"));
     }
-    let passwords = Passwords::new(options, env, missing, warnings)?;
+    let mut logins = ProxyLogins::new(options, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
     // A PAC file may name https:// proxies.
     let may_be_secure = pac.is_some() && cfg!(feature = "tls");
@@ -82,23 +82,8 @@ pub(super) fn route(
         let why = "no HTTP proxy is given";
         warnings.extend(options.unused(&["header", "proxy-auth"], why));
     }
-    let complete = |option: &str, urls: Vec<(ProxySource, ProxyUrl)>| {
-        let mut values = options.values(option);
-        let complete = |(named, url): (ProxySource, ProxyUrl)| {
-            let value = values.next();
-            // An error is about the user, wherever the user is from.
-            let user = options.first("user");
-            let user = user.filter(|_| named != ProxySource::Via && url.login.is_none());
-            let spec = passwords.complete(named, url, &tls);
-            spec.map_err(|e| match user.or(value) {
-                Some(value) => options.at(value, e),
-                None => e,
-            })
-        };
-        let specs = urls.into_iter().map(complete);
-        specs.collect::<Result<Vec<ProxySpec>, Error>>()
-    };
-    let (proxies, via) = (complete("proxy", urls)?, complete("via", via)?);
+    let proxies = complete(options, &mut logins, "proxy", urls, &tls)?;
+    let via = complete(options, &mut logins, "via", via, &tls)?;
     // Proxies of --via have passwords of their own.
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
@@ -110,6 +95,13 @@ pub(super) fn route(
     } else if !options.is_present("user") && !proxies.iter().any(has_user) {
         let why = "no proxy has a username; add -U USER";
         warnings.extend(options.unused(PASSWORD_OPTIONS, why));
+    } else if !proxies.is_empty() && !logins.is_shared_password_used() {
+        let why = "each username has its own password";
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
+    }
+    if !proxies.is_empty() && !logins.is_user_used() {
+        let why = "the URL of each proxy has a username";
+        warnings.extend(options.unused(&["user"], why));
     }
     if proxies.len() < 2 && pac.is_none() {
         warnings.extend(options.unused(&["failover-on"], "there is no other proxy"));
@@ -124,7 +116,7 @@ pub(super) fn route(
             let fetch = pac_fetch(options, text, family, warnings)?;
             let name = fetch.as_ref().map(|fetch| fetch.url.to_string());
             let name = name.unwrap_or_else(|| Escaped(text.as_bytes()).to_string());
-            let defaults = passwords.proxy_defaults(&name, &tls);
+            let defaults = logins.proxy_defaults(&name, &tls);
             let defaults = defaults.map_err(|e| options.blame("user", e))?;
             let file = match fetch {
                 Some(fetch) => pac::at(fetch, defaults),
@@ -152,6 +144,37 @@ pub(super) fn route(
         send_proxy_protocol: send_proxy_protocol(options)?,
         family,
     })
+}
+
+/// Returns the proxies of an option, or of the environment, with their credentials. Ambiguous ones are
+/// refused before the first prompt.
+fn complete(
+    options: &Options,
+    logins: &mut ProxyLogins<'_>,
+    option: &str,
+    urls: Vec<(ProxySource, ProxyUrl)>,
+    tls: &Option<TlsSpec>,
+) -> Result<Vec<ProxySpec>, Error> {
+    let blame = |value: Option<&Value>, e| match value {
+        Some(value) => options.at(value, e),
+        None => e,
+    };
+    let values = options.values(option).map(Some).chain(iter::repeat(None));
+    let mut named = Vec::new();
+    for ((source, url), value) in urls.into_iter().zip(values) {
+        let place = value.map(|value| options.place(value)).unwrap_or_default();
+        let login = logins.login(source, &url, &place);
+        let login = login.map_err(|e| blame(value, e))?;
+        named.push((source, url, login, value));
+    }
+    let complete = |(source, url, login, value): (ProxySource, ProxyUrl, _, Option<&Value>)| {
+        // An error is about the user, wherever the user is from.
+        let user = options.first("user");
+        let user = user.filter(|_| source != ProxySource::Via && url.login.is_none());
+        let spec = logins.complete(source, url, login, tls);
+        spec.map_err(|e| blame(user.or(value), e))
+    };
+    named.into_iter().map(complete).collect()
 }
 
 /// Returns how the PAC file is fetched; `None` if it is local.

@@ -116,6 +116,14 @@ impl Credentials {
     }
 }
 
+impl Login {
+    /// Returns the password, unless it is empty: an unset variable of a script leaves an empty one.
+    pub fn given_password(&self) -> Option<Secret> {
+        let password = self.password.clone();
+        password.filter(|password| !password.0.is_empty())
+    }
+}
+
 impl FromStr for Login {
     type Err = ParseError;
 

@@ -181,13 +181,40 @@ fn credentials_can_be_in_the_proxys_url() {
     assert_eq!(found, Some(basic("joe:hunter2")));
 }
 
+/// Regression: the other proxy got the password of `--user`.
 #[test]
-fn a_password_in_the_environment_overrides_the_url() {
+fn a_complete_login_in_a_url_stays_whole() {
+    let folder = TempDir::new();
+    let file = folder.file_with_mode("password", 0o400, "corp-password");
+    for args in &[
+        &["--password-file", &file[..]][..],
+        &["--password-command", "printf corp-password"],
+        &["-P", "corp-password"],
+        &[],
+    ] {
+        let corp = Peer::replying("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
+        let other = Peer::echoing();
+        let url = format!("http://joe:hunter2@{}", other.address());
+        let program = Ptunnel::through(corp.address()).proxy(url);
+        let program = program.args(&["-U", "corp", "--failover-on", "503"]);
+        let program = match args.is_empty() {
+            true => program.env("PTUNNEL_PASSWORD", "corp-password"),
+            false => program.args(args),
+        };
+        let program = program.to("example.org:22").start();
+        assert_eq!(presented(&program, &other), Some(basic("joe:hunter2")));
+        let corp = corp.head();
+        assert!(corp.contains(&basic("corp:corp-password")), "{}", corp);
+    }
     let found = credential("hunter2", |p, proxy| {
-        p.proxy(format!("http://joe:old@{}", proxy.address()))
-            .env("PTUNNEL_PASSWORD", "hunter2")
+        let url = format!("http://joe:hunter2@{}", proxy.address());
+        p.env("https_proxy", url).env("PTUNNEL_PASSWORD", "another")
     });
     assert_eq!(found, Some(basic("joe:hunter2")));
+}
+
+#[test]
+fn a_password_in_a_file_precedes_the_environment() {
     let folder = TempDir::new();
     let file = folder.file_with_mode("password", 0o400, "hunter2");
     let found = credential("hunter2", |p, proxy| {

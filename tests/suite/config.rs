@@ -316,6 +316,14 @@ fn errors_have_their_line() {
             "FILE:6: 127.0.0.1:9991 is given twice",
         ),
         ("serve-user = 'a:b'", "FILE: "),
+        (
+            "user = 'joe:x'\npassword-file = '/nowhere'",
+            "FILE:4: two passwords for 'joe': in --user of FILE:3 and in --password-file of FILE:4;",
+        ),
+        (
+            "password = 'y'\nuser = 'joe:x'",
+            "FILE:3: two passwords for 'joe': in --user of FILE:4 and in --password of FILE:3;",
+        ),
         ("x", "FILE:3: expected an equals"),
         (
             "threads = 1\nthreads = 2",
@@ -330,6 +338,11 @@ fn errors_have_their_line() {
         "FILE:1: invalid tunnel '1:a'",
     );
     assert_refused("proxy = 'a:1'", &[], "FILE: nothing to do");
+    assert_refused(
+        "proxy = 'ann@a:1'\ntunnels = '1:x:1'\nuser = 'joe'\npassword = 'y'",
+        &[],
+        "FILE:1: two usernames for a:1: 'ann' in --proxy of FILE:1 and 'joe' in --user of FILE:3;",
+    );
     let missing = Ptunnel::new()
         .args(&["--config", "/nonexistent/file"])
         .run();

@@ -20,12 +20,13 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
     .variables(&[PROXY_PASSWORD])
     .described(
         "A user of a Windows domain is `DOMAIN\\user` or `user@domain.example`. ptunnel sends it to \
-         each `--proxy`, and never to `--via` proxies or to the destination. The user in a proxy's \
-         own URL overrides this option. This option overrides the user in `https_proxy` and \
-         `all_proxy`.\n\n\
-         ptunnel uses the first password that it finds: `--password`, `--password-file`, \
-         `--password-command`, `PTUNNEL_PASSWORD`, PASSWORD in this option or in the URL of the proxy, `--proxy-netrc`. \
-         Otherwise it prompts for the password on the terminal. SOCKS4 has no password.\n\n\
+         each `--proxy`, and never to `--via` proxies or to the destination. A user with a password \
+         in the URL of a proxy overrides this option for that proxy; another user without a password \
+         there is an error. This option overrides the user in `https_proxy` and `all_proxy`.\n\n\
+         A password in the URL, or PASSWORD in this option, is only for the user beside it. The next \
+         sources are `--password`, `--password-file` or `--password-command`, then \
+         `PTUNNEL_PASSWORD`, then `--proxy-netrc`. Otherwise ptunnel prompts for the password on the \
+         terminal. PASSWORD beside one of these options is an error. SOCKS4 has no password.\n\n\
          After a proxy refuses a password, ptunnel doesn't send it to that proxy again for five \
          minutes, to avoid locking the account. After each further refusal it waits twice as long, \
          up to an hour. If the proxy accepted the password before, the first pause is 30 seconds. \
@@ -42,7 +43,8 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
     .variables(&[PROXY_PASSWORD])
     .replaced_by(PASSWORD_REPLACED_BY)
     .described(
-        "The password is for `--user`, or for the user in the URL of `--proxy`. Every user of this \
+        "The password is for `--user`, or for the user in the URL of `--proxy` if there is no \
+         password; it can't be for several users. Every user of this \
          machine can read command lines. ptunnel overwrites the password there at the start and \
          logs a warning, but it stays in the history of the shell. Use `--password-file` or \
          `PTUNNEL_PASSWORD` instead.",

@@ -129,8 +129,8 @@ pub(super) const LISTENERS: &[Flag] = &[
     .replaced_by(&["stdio", "dynamic-user"])
     .described(
         "ptunnel runs CMD at the start and at each reload, as it runs that of `--password-command`. \
-         If CMD fails, ptunnel doesn't start, and a reload changes nothing. A password in \
-         `--dynamic-user` overrides it; it overrides `PTUNNEL_DYNAMIC_PASSWORD`.",
+         If CMD fails, ptunnel doesn't start, and a reload changes nothing. It overrides \
+         `PTUNNEL_DYNAMIC_PASSWORD`; with a password in `--dynamic-user`, it is an error.",
     )
     .example(
         "ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann --dynamic-password-command \

@@ -44,8 +44,8 @@ pub(super) const SERVICES: &[Flag] = &[
     .replaced_by(&["stdio", "serve-user"])
     .described(
         "ptunnel runs CMD at the start and at each reload, as it runs that of `--password-command`. \
-         If CMD fails, ptunnel doesn't start, and a reload changes nothing. A password in \
-         `--serve-user` overrides it; it overrides `PTUNNEL_SERVE_PASSWORD`.",
+         If CMD fails, ptunnel doesn't start, and a reload changes nothing. It overrides \
+         `PTUNNEL_SERVE_PASSWORD`; with a password in `--serve-user`, it is an error.",
     )
     .example(
         "ptunnel --serve-proxy '*:3128' --serve-user ann --serve-password-command 'pass show ann'",

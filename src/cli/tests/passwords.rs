@@ -92,32 +92,291 @@ fn the_user_is_not_sent_to_proxies_behind_the_first() {
     assert!(no_terminal.contains("--proxy-netrc"), "{}", no_terminal);
 }
 
+/// The terminal answers each prompt with this password.
+const TYPED: Prompt<'static> = &|_| Ok(Secret::new("typed"));
+
+/// A PAC file names proxies without a login: those get that of `--user`.
+#[cfg(feature = "pac")]
 #[test]
-fn password_sources_have_an_order() {
-    let env = [("PTUNNEL_PASSWORD", "from-env")];
-    let password =
-        |env: &[(&str, &str)], line: &str| match with_env(env, line, &|_| Ok(Secret::new("typed")))
+fn the_proxies_of_a_pac_file_get_one_login() {
+    let file = std::env::temp_dir().join(format!("ptunnel-login-{}.pac", std::process::id()));
+    std::fs::write(&file, "function FindProxyForURL() { return 'PROXY p:1'; }").unwrap();
+    let line = format!("1:a:1 --pac {} -U joe", file.display());
+    let login =
+        |env: &[(&str, &str)], more: &str| match with_env(env, &format!("{}{}", line, more), TYPED)
         {
             Ok(Command::Run(config, _)) => {
-                let credentials = config.route.proxies[0].credentials.clone().unwrap();
-                format!("{} {}", credentials.user(), credentials.password().reveal())
+                let login = config
+                    .route
+                    .pac
+                    .unwrap()
+                    .proxy_defaults
+                    .credentials
+                    .unwrap();
+                format!("{} {}", login.user(), login.password().reveal())
             }
-            other => panic!("{}: {:?}", line, other),
+            Ok(Command::Print(text)) => panic!("{}", text),
+            Err(e) => e.to_string(),
         };
-    assert_eq!(
-        password(&env, "1:a:1 -p http://joe:url@p -P opt"),
-        "joe opt"
+    let env = [("PTUNNEL_PASSWORD", "shared")];
+    assert_eq!(login(&env, ""), "joe shared");
+    assert_eq!(login(&env, ":own"), "joe own");
+    assert_eq!(login(&[], " -P shared"), "joe shared");
+    assert_eq!(login(&[], ""), "joe typed");
+    let refused = login(&[], ":own -P shared");
+    assert!(
+        refused.starts_with("two passwords for 'joe'"),
+        "{}",
+        refused
     );
-    assert_eq!(password(&env, "1:a:1 -p http://joe:url@p"), "joe from-env");
-    assert_eq!(
-        password(&[], "1:a:1 -p http://joe:url@p -U ann:x"),
-        "joe url"
-    );
-    assert_eq!(password(&[], "1:a:1 -p p:1 -U ann:x"), "ann x");
-    assert_eq!(password(&[], "1:a:1 -p http://joe@p"), "joe typed");
-    let env = [("https_proxy", "http://joe:url@p")];
-    assert_eq!(password(&env, "1:a:1"), "joe url");
-    assert_eq!(password(&env, "1:a:1 -U ann:x"), "ann x");
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// Returns the login of each proxy, or the start of the error.
+fn logins(env: &[(&str, &str)], line: &str) -> String {
+    match with_env(env, line, TYPED) {
+        Ok(Command::Run(config, _)) => {
+            let login = |proxy: &ProxySpec| match &proxy.credentials {
+                Some(login) if login.command().is_some() => format!("{} shared", login.user()),
+                Some(login) => format!("{} {}", login.user(), login.password().reveal()),
+                None => "none".into(),
+            };
+            let logins: Vec<String> = config.route.proxies.iter().map(login).collect();
+            logins.join(", ")
+        }
+        Ok(Command::Print(text)) => panic!("{}: {}", line, text),
+        Err(e) => e
+            .to_string()
+            .splitn(3, ' ')
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// The table of docs/guide.md: what the proxy's URL has, what `--user` has, and the login without
+/// another password, with one in an option, and with one in PTUNNEL_PASSWORD.
+/// Regression: the password of one proxy replaced that of another one's URL.
+#[test]
+fn each_combination_of_sources_has_one_outcome() {
+    let file = std::env::temp_dir().join(format!("ptunnel-shared-{}", std::process::id()));
+    std::fs::write(&file, "shared").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let options = [
+        "-P shared".to_string(),
+        format!("--password-file {}", file.display()),
+        "--password-command cat".to_string(),
+    ];
+    for (place, url, user, alone, with_option, with_variable) in &[
+        ("-p", "", "", "none", "none", "none"),
+        ("-p", "", "joe", "joe typed", "joe shared", "joe shared"),
+        ("-p", "", "joe:own", "joe own", "two passwords", "joe own"),
+        ("-p", "joe@", "", "joe typed", "joe shared", "joe shared"),
+        ("-p", "joe@", "joe", "joe typed", "joe shared", "joe shared"),
+        (
+            "-p",
+            "joe@",
+            "joe:own",
+            "joe own",
+            "two passwords",
+            "joe own",
+        ),
+        (
+            "-p",
+            "ann@",
+            "joe",
+            "two usernames",
+            "two usernames",
+            "two usernames",
+        ),
+        (
+            "-p",
+            "ann@",
+            "joe:own",
+            "two usernames",
+            "two passwords",
+            "two usernames",
+        ),
+        ("-p", "joe:url@", "", "joe url", "joe url", "joe url"),
+        ("-p", "joe:url@", "joe", "joe url", "joe url", "joe url"),
+        (
+            "-p",
+            "joe:url@",
+            "joe:own",
+            "joe url",
+            "two passwords",
+            "joe url",
+        ),
+        ("-p", "ann:url@", "joe", "ann url", "ann url", "ann url"),
+        (
+            "-p",
+            "ann:url@",
+            "joe:own",
+            "ann url",
+            "two passwords",
+            "ann url",
+        ),
+        // An empty password is one only where there is no other.
+        ("-p", "joe:@", "", "joe ", "joe shared", "joe shared"),
+        ("-p", "", "joe:", "joe ", "joe shared", "joe shared"),
+        (
+            "-p",
+            "joe:@",
+            "joe:own",
+            "joe own",
+            "two passwords",
+            "joe own",
+        ),
+        (
+            "https_proxy",
+            "joe@",
+            "",
+            "joe typed",
+            "joe shared",
+            "joe shared",
+        ),
+        (
+            "https_proxy",
+            "joe:url@",
+            "",
+            "joe url",
+            "joe url",
+            "joe url",
+        ),
+        (
+            "https_proxy",
+            "joe:url@",
+            "joe",
+            "joe url",
+            "joe url",
+            "joe url",
+        ),
+        (
+            "https_proxy",
+            "ann@",
+            "joe",
+            "joe typed",
+            "joe shared",
+            "joe shared",
+        ),
+        (
+            "https_proxy",
+            "ann:url@",
+            "joe",
+            "joe typed",
+            "joe shared",
+            "joe shared",
+        ),
+        (
+            "https_proxy",
+            "ann:url@",
+            "joe:own",
+            "joe own",
+            "two passwords",
+            "joe own",
+        ),
+    ] {
+        let url = format!("http://{}p", url);
+        let mut line = "1:a:1".to_string();
+        let mut env = Vec::new();
+        match *place {
+            "-p" => line += &format!(" -p {}", url),
+            _ => env.push((*place, &url[..])),
+        }
+        if !user.is_empty() {
+            line += &format!(" -U {}", user);
+        }
+        assert_eq!(logins(&env, &line), *alone, "{:?} {}", env, line);
+        for option in &options {
+            let line = format!("{} {}", line, option);
+            assert_eq!(logins(&env, &line), *with_option, "{:?} {}", env, line);
+            let both = [&env[..], &[("PTUNNEL_PASSWORD", "variable")]].concat();
+            assert_eq!(logins(&both, &line), *with_option, "{:?} {}", both, line);
+        }
+        env.push(("PTUNNEL_PASSWORD", "shared"));
+        assert_eq!(logins(&env, &line), *with_variable, "{:?} {}", env, line);
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_password_of_one_proxy_is_not_sent_to_another() {
+    for shared in &["-P shared", "--password-command cat"] {
+        let logins = |line: &str| logins(&[], &format!("1:a:1 {} {}", line, shared));
+        for (line, expected) in &[
+            ("-p p -p http://me:other@q -U corp", "corp shared, me other"),
+            ("-p http://me:other@q -p p -U corp", "me other, corp shared"),
+            ("-p p -p http://me@q", "none, me shared"),
+            ("-p http://me@p -p http://me@q", "me shared, me shared"),
+            ("-p http://me@p -p http://ann:x@q", "me shared, ann x"),
+            (
+                "-p http://me@p -p socks4://ann@q -p socks4://r",
+                "me shared, ann , none",
+            ),
+            ("-p socks4://ann@q -p p -U corp", "ann , corp shared"),
+            ("-p p -U corp --via http://me:other@q", "corp shared"),
+            ("-p http://me@p --via http://ann@q", "me shared"),
+            ("-p http://me@p -p http://ann@q", "one password"),
+            ("-p p -p http://ann@q -U corp", "two usernames"),
+        ] {
+            let line = line.replace("-p p", "-p http://p");
+            assert_eq!(logins(&line), *expected, "{} {}", line, shared);
+        }
+    }
+    let env = [("PTUNNEL_PASSWORD", "shared")];
+    let line = "1:a:1 -p http://me@p -p http://ann@q";
+    assert_eq!(logins(&env, line), "one password");
+}
+
+#[test]
+fn an_ambiguous_login_is_an_error_that_names_both_places() {
+    for (line, message) in &[
+        (
+            "-p p:1 -p http://ann@q:1 -U joe",
+            "two usernames for q:1: 'ann' in --proxy and 'joe' in --user; remove one of them, or \
+             write the password after 'ann' in the URL",
+        ),
+        (
+            "-p p:1 -U joe:x --password-command cat",
+            "two passwords for 'joe': in --user and in --password-command; remove one of them",
+        ),
+        (
+            "-p http://ann@p:1 -p http://joe@q:1 -P x",
+            "one password in --password, but two usernames: 'ann' of p:1 and 'joe' of q:1; write \
+             the passwords into the URLs, or into a --proxy-netrc file",
+        ),
+        (
+            "-p p:1 -D 2 --dynamic-user joe:x --dynamic-password-command cat",
+            "two passwords for 'joe': in --dynamic-user and in --dynamic-password-command; remove \
+             one of them",
+        ),
+        (
+            "--serve-proxy 2 --serve-user joe:x --serve-password-command cat",
+            "two passwords for 'joe': in --serve-user and in --serve-password-command; remove one \
+             of them",
+        ),
+    ] {
+        assert_eq!(complaint(&format!("1:a:1 {}", line)), *message);
+    }
+}
+
+#[test]
+fn a_password_that_no_proxy_gets_causes_a_warning() {
+    let why = "--password has no effect: each username has its own password";
+    for (line, is_warned) in &[
+        ("-p http://joe:x@p -P y", true),
+        ("-p http://joe:x@p -P y -U joe", true),
+        ("-p http://joe:x@p -p q:1 -P y", true),
+        ("-p http://joe:x@p -p q:1 -P y -U joe", false),
+        ("-p http://joe:x@p -p http://ann@q -P y", false),
+    ] {
+        let (_, warnings) = warned(&format!("1:a:1 {}", line));
+        assert_eq!(warnings.iter().any(|it| it == why), *is_warned, "{}", line);
+    }
+    let (_, warnings) = warned("1:a:1 -p http://joe:x@p -U ann");
+    let why = "--user has no effect: the URL of each proxy has a username";
+    assert!(warnings.iter().any(|it| it == why), "{:?}", warnings);
 }
 
 #[test]
@@ -220,5 +479,8 @@ fn a_netrc_file_fills_in_missing_credentials() {
     assert_eq!(who(&[], "-p q:1"), None);
     let env = [("PTUNNEL_PASSWORD", "from-env")];
     assert_eq!(who(&env, "-p p:1 -U ann").unwrap(), "ann from-env");
+    // A whole entry is like a login in the URL.
+    assert_eq!(who(&env, "-p p:1").unwrap(), "joe file");
+    assert_eq!(who(&[], "-p p:1 -P opt").unwrap(), "joe file");
     std::fs::remove_file(&path).unwrap();
 }
