@@ -11,6 +11,7 @@
 mod auth_schemes;
 mod bind;
 mod cidr;
+mod client_network;
 mod command_words;
 mod credentials;
 mod destination;
@@ -41,6 +42,7 @@ use ::log::LevelFilter;
 pub use self::auth_schemes::{Scheme, Schemes};
 pub use self::bind::{Bind, PortSpec};
 pub use self::cidr::{Cidr, CidrList};
+pub(crate) use self::client_network::ClientNetwork;
 pub use self::command_words::CommandWords;
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};

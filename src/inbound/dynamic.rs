@@ -37,10 +37,16 @@ impl DynamicConfig {
         }
     }
 
-    /// Requires one of these users; `logins` is shared by all listeners, also by those of a reload.
+    /// Counts wrong passwords in `logins`, which is shared by all listeners, also by those of a reload.
+    pub fn sharing(self, logins: &Logins) -> DynamicConfig {
+        let login = self.login.sharing(logins);
+        DynamicConfig { login, ..self }
+    }
+
+    /// Requires one of these users; `logins` is as above.
     pub fn of_users(self, users: &Users, logins: &Logins) -> DynamicConfig {
         DynamicConfig {
-            login: Login::Users(users.clone(), logins.clone()),
+            login: Login::of_users(users, logins),
             ..self
         }
     }

@@ -1,62 +1,64 @@
 //! The wrong passwords of each client address, and the limit of them.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::mem;
 use std::time::{Duration, Instant};
 
-use crate::config::unmap_ipv4;
+use crate::config::ClientNetwork;
 
 /// Number of wrong passwords within `PERIOD` after which an address is refused for the rest of it.
-const MOST: u32 = 10;
+pub(super) const MOST: u32 = 10;
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Maximum number of addresses that are counted. Beyond it, only the speed of crypt(3) limits further
-/// addresses.
+/// Maximum number of addresses in each of the two maps.
 const ADDRESSES: usize = 16 * 1024;
 
-/// The wrong guesses of each address: of IPv6 the network of 64 bits, which one client can have for
-/// itself. Clients of Unix sockets count as one address.
+type Counts = HashMap<ClientNetwork, (u32, Instant)>;
+
+/// The wrong guesses of each address.
+///
+/// With more than `ADDRESSES` addresses, those whose last guess is the oldest are forgotten: the memory
+/// has a bound, and each address has the limit however many others guess. A client with so many
+/// addresses has more guesses than it can make anyway.
 #[derive(Default)]
 pub(super) struct Guesses {
-    counts: HashMap<Option<IpAddr>, (u32, Instant)>,
+    /// The addresses that guessed last.
+    young: Counts,
+    /// Those before them, until `young` is full.
+    old: Counts,
 }
 
 impl Guesses {
-    /// Returns whether the client's address is to be refused.
-    pub(super) fn are_over(&self, client: Option<IpAddr>, now: Instant) -> bool {
-        let count = self.counts.get(&client.map(network));
-        count.map_or(false, |(count, since)| {
-            *count >= MOST && is_recent(*since, now)
-        })
+    /// Returns the number of wrong guesses of a client's address that still count.
+    pub(super) fn of(&self, client: ClientNetwork, now: Instant) -> u32 {
+        let count = self.young.get(&client).or_else(|| self.old.get(&client));
+        match count {
+            Some((count, since)) if is_recent(*since, now) => *count,
+            _ => 0,
+        }
     }
 
     /// Counts a wrong guess. Returns a line for the log when it is the last one of its address.
-    pub(super) fn note(&mut self, client: Option<IpAddr>, now: Instant) -> Option<String> {
-        let network = client.map(network);
-        if self.counts.len() >= ADDRESSES && !self.counts.contains_key(&network) {
-            self.counts.retain(|_, (_, since)| is_recent(*since, now));
-            if self.counts.len() >= ADDRESSES {
-                return None;
-            }
+    pub(super) fn note(&mut self, client: ClientNetwork, now: Instant) -> Option<String> {
+        if self.young.len() >= ADDRESSES && !self.young.contains_key(&client) {
+            self.old = mem::take(&mut self.young);
         }
-        let (count, since) = self.counts.entry(network).or_insert((0, now));
-        if !is_recent(*since, now) {
-            *count = 0;
-            *since = now;
+        let older = self.old.remove(&client);
+        let count = self
+            .young
+            .entry(client)
+            .or_insert(older.unwrap_or((0, now)));
+        if !is_recent(count.1, now) {
+            *count = (0, now);
         }
-        *count += 1;
-        if *count != MOST {
+        count.0 += 1;
+        if count.0 != MOST {
             return None;
         }
-        let whose = match network {
-            None => "clients of Unix sockets".to_string(),
-            Some(IpAddr::V4(ip)) => ip.to_string(),
-            Some(IpAddr::V6(ip)) => format!("{}/64", ip),
-        };
-        let left = PERIOD.checked_sub(now.saturating_duration_since(*since));
+        let left = PERIOD.checked_sub(now.saturating_duration_since(count.1));
         Some(format!(
             "{}: {} wrong passwords within a minute; refusing further ones for {} seconds",
-            whose,
+            client,
             MOST,
             left.unwrap_or_default().as_secs().max(1)
         ))
@@ -67,29 +69,22 @@ fn is_recent(since: Instant, now: Instant) -> bool {
     now.saturating_duration_since(since) < PERIOD
 }
 
-fn network(client: IpAddr) -> IpAddr {
-    match unmap_ipv4(client) {
-        IpAddr::V6(ip) => Ipv6Addr::from(u128::from(ip) >> 64 << 64).into(),
-        ip => ip,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ip(text: &str) -> Option<IpAddr> {
-        Some(text.parse().unwrap())
+    fn number(number: usize) -> ClientNetwork {
+        Some((number as u32).to_be_bytes().into()).into()
     }
 
     #[test]
     fn the_limit_holds_for_a_minute_and_is_reported_once() {
         let (mut guesses, start) = (Guesses::default(), Instant::now());
-        let joe = ip("192.0.2.1");
+        let joe: ClientNetwork = Some([192, 0, 2, 1].into()).into();
         for second in 1..MOST {
             let now = start + Duration::from_secs(second.into());
             assert_eq!(guesses.note(joe, now), None);
-            assert!(!guesses.are_over(joe, now));
+            assert_eq!(guesses.of(joe, now), second);
         }
         let now = start + Duration::from_secs(20);
         let line = guesses.note(joe, now).expect("a line");
@@ -97,34 +92,41 @@ mod tests {
             "192.0.2.1: 10 wrong passwords within a minute; refusing further ones for 41";
         assert!(line.starts_with(expected), "{}", line);
         assert_eq!(guesses.note(joe, now), None);
-        assert!(guesses.are_over(joe, now) && !guesses.are_over(ip("192.0.2.2"), now));
-        assert!(guesses.are_over(ip("::ffff:192.0.2.1"), now));
+        assert_eq!(guesses.of(joe, now), MOST + 1);
+        assert_eq!(guesses.of(None.into(), now), 0);
         let later = start + Duration::from_secs(61);
-        assert!(!guesses.are_over(joe, later));
+        assert_eq!(guesses.of(joe, later), 0);
         assert_eq!(guesses.note(joe, later), None);
-        assert!(!guesses.are_over(joe, later));
+        assert_eq!(guesses.of(joe, later), 1);
     }
 
+    /// Regression: beyond the limit of addresses, guesses weren't counted.
     #[test]
-    fn an_ipv6_network_is_one_address() {
+    fn many_addresses_fill_no_memory_and_each_has_the_limit() {
         let (mut guesses, now) = (Guesses::default(), Instant::now());
-        let lines: Vec<String> = (0..MOST)
-            .filter_map(|number| guesses.note(ip(&format!("2001:db8::{:x}:1", number)), now))
-            .collect();
-        assert_eq!(lines.len(), 1);
-        assert!(lines[0].starts_with("2001:db8::/64: "), "{}", lines[0]);
-        assert!(guesses.are_over(ip("2001:db8::ffff"), now));
-        assert!(!guesses.are_over(ip("2001:db8:0:1::1"), now));
-        assert!(!guesses.are_over(None, now));
+        let first = number(0);
+        (0..MOST).for_each(|_| drop(guesses.note(first, now)));
+        (1..ADDRESSES).for_each(|other| drop(guesses.note(number(other), now)));
+        assert_eq!(guesses.of(first, now), MOST);
+        for other in ADDRESSES..3 * ADDRESSES {
+            let lines = (0..MOST).filter_map(|_| guesses.note(number(other), now));
+            assert_eq!(lines.count(), 1);
+            assert_eq!(guesses.of(number(other), now), MOST);
+            assert!(guesses.young.len() + guesses.old.len() <= 2 * ADDRESSES);
+        }
+        assert_eq!(guesses.of(number(3 * ADDRESSES - 2), now), MOST);
     }
 
+    /// An address that continues keeps its count when others are forgotten.
     #[test]
-    fn the_number_of_addresses_has_a_limit() {
-        let (mut guesses, start) = (Guesses::default(), Instant::now());
-        let address = |number: usize| Some((number as u32).to_be_bytes().into());
-        (0..ADDRESSES + 10).for_each(|number| drop(guesses.note(address(number), start)));
-        assert_eq!(guesses.counts.len(), ADDRESSES);
-        guesses.note(address(3 * ADDRESSES), start + PERIOD);
-        assert_eq!(guesses.counts.len(), 1);
+    fn a_count_outlives_those_that_are_forgotten() {
+        let (mut guesses, now) = (Guesses::default(), Instant::now());
+        let joe = number(0);
+        for round in 1..=4 {
+            guesses.note(joe, now);
+            (0..ADDRESSES)
+                .for_each(|other| drop(guesses.note(number(round * ADDRESSES + other), now)));
+            assert_eq!(guesses.of(joe, now), round as u32);
+        }
     }
 }

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use super::logins::{LoginTicket, Logins};
+use super::login_queue::LoginTicket;
+use super::logins::{Accounts, Logins};
 use crate::config::{Credentials, Users};
 use crate::os::mutex::lock;
 use crate::proto::auth::{LoginCheck, Verdict};
@@ -14,17 +15,30 @@ use crate::text::debug::debug_by_name;
 pub(super) enum Login {
     /// All.
     Anyone,
-    /// Those that present these credentials.
-    User(Arc<Credentials>),
-    /// Those that present a name and a password of the file.
-    Users(Users, Logins),
+    /// Those that present a name and a password of these.
+    Required(Accounts, Logins),
 }
 
 impl Login {
     pub(super) fn of(user: Option<&Credentials>) -> Login {
         match user {
             None => Login::Anyone,
-            Some(user) => Login::User(Arc::new(user.clone())),
+            Some(user) => {
+                let account = Accounts::One(Arc::new(user.clone()));
+                Login::Required(account, Logins::default())
+            }
+        }
+    }
+
+    pub(super) fn of_users(users: &Users, logins: &Logins) -> Login {
+        Login::Required(Accounts::File(users.clone()), logins.clone())
+    }
+
+    /// Returns the same with the state that all listeners share.
+    pub(super) fn sharing(self, logins: &Logins) -> Login {
+        match self {
+            Login::Anyone => Login::Anyone,
+            Login::Required(accounts, _) => Login::Required(accounts, logins.clone()),
         }
     }
 
@@ -86,10 +100,9 @@ impl LoginCheck for ClientLogin {
         let mut state = lock(&self.state);
         let verdict = match (&self.login, &state.ticket) {
             (Login::Anyone, _) => Verdict::Accepted,
-            (Login::User(credentials), _) => credentials.check(user, password),
-            (Login::Users(..), Some(ticket)) => ticket.verdict(),
-            (Login::Users(users, logins), None) => {
-                match logins.ask(users, self.client, user, password) {
+            (Login::Required(..), Some(ticket)) => ticket.verdict(),
+            (Login::Required(accounts, logins), None) => {
+                match logins.ask(accounts, self.client, user, password) {
                     Ok(verdict) => verdict,
                     Err(ticket) => {
                         let verdict = ticket.verdict();

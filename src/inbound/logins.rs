@@ -1,9 +1,11 @@
-//! The passwords of `--users`: checked on a thread, since a hash takes up to seconds, and remembered
-//! for a while, since a browser opens hundreds of connections.
+//! The check of clients' passwords: those of `--users` on a thread, since a hash takes up to seconds,
+//! and remembered for a while, since a browser opens hundreds of connections.
 //!
 //! ```text
-//!   ask ──▶ address throttled, password remembered ──────────▶ verdict
-//!    └────▶ queue ──▶ thread: the same again, else crypt(3) ──▶ ticket, which wakes the client's task
+//!   ask ──▶ address throttled, password remembered ─▶ verdict
+//!    ├────▶ one user ──▶ comparison ────────────────▶ verdict
+//!    └────▶ queue ──▶ thread: the same as in the first line, else crypt(3) ──▶ ticket, which wakes the
+//!                                                                              client's task
 //! ```
 //!
 //! One thread checks one password at a time, so that guesses can't take more than one core, and none
@@ -21,14 +23,12 @@ use hmac::{Hmac, Mac};
 use log::warn;
 use sha2::Sha256;
 
-use super::guesses::Guesses;
-use crate::config::{Secret, Users};
+use super::guesses::{self, Guesses};
+use super::login_queue::{Job, LoginQueue, LoginTicket, Mark};
+use crate::config::{ClientNetwork, Credentials, Users};
 use crate::os::mutex::lock;
 use crate::os::sys::Crypt;
-use crate::proto::auth::{is_same, random, LoginFault, Verdict};
-
-/// Maximum number of passwords that wait for the thread.
-const QUEUE: usize = 128;
+use crate::proto::auth::{is_same, random, LoginCheck, LoginFault, Verdict};
 
 /// Time for which a password that was right is remembered, and one that was wrong: a program that
 /// repeats the same wrong one makes one guess a minute.
@@ -38,10 +38,14 @@ const WRONG: Duration = Duration::from_secs(60);
 /// Maximum number of passwords that are remembered.
 const MOST: usize = 4096;
 
-type WakeFn = Box<dyn FnOnce() + Send>;
-
-/// A user, the hash of the password in the file and a password, as HMAC-SHA256 with a random key.
-type Mark = [u8; 32];
+/// The users that a listener serves.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Accounts {
+    /// `--dynamic-user` or `--serve-user`.
+    One(Arc<Credentials>),
+    /// `--users`.
+    File(Users),
+}
 
 /// The state behind the logins of all listeners, which outlives reloads. Clones share it.
 #[derive(Clone)]
@@ -53,26 +57,15 @@ struct Shared {
     /// `None` without randomness: then nothing is remembered.
     key: Option<Mark>,
     memory: Mutex<Memory>,
-    /// To the thread, once it runs.
-    queue: Mutex<Option<SyncSender<Job>>>,
+    queue: Mutex<LoginQueue>,
+    /// Wakes the thread, once it runs.
+    wake: Mutex<Option<SyncSender<()>>>,
 }
 
 #[derive(Default)]
 struct Memory {
     guesses: Guesses,
     known: HashMap<Mark, (bool, Instant)>,
-}
-
-/// A password that waits for the thread.
-struct Job {
-    ticket: Arc<LoginTicket>,
-    client: Option<IpAddr>,
-    hash: Secret,
-    /// Whether the hash is that of the user that the client named; otherwise it is another one, which
-    /// takes as long.
-    is_user: bool,
-    password: Vec<u8>,
-    mark: Option<Mark>,
 }
 
 impl Default for Logins {
@@ -83,6 +76,7 @@ impl Default for Logins {
                 key: random(&mut key).map(|()| key),
                 memory: Mutex::default(),
                 queue: Mutex::default(),
+                wake: Mutex::default(),
             }),
         }
     }
@@ -92,30 +86,44 @@ impl Logins {
     /// Returns the verdict on a username and a password, or the ticket of one that the thread checks.
     pub(super) fn ask(
         &self,
-        users: &Users,
+        accounts: &Accounts,
         client: Option<IpAddr>,
         user: &[u8],
         password: &[u8],
     ) -> Result<Verdict, Arc<LoginTicket>> {
-        let (hash, is_user) = match users.find(user) {
-            Some(hash) => (hash, true),
-            None => (users.any(self.shared.choice(user)), false),
+        let shared = &self.shared;
+        let (client, now) = (ClientNetwork::from(client), Instant::now());
+        let (stored, is_user) = match accounts {
+            Accounts::One(one) => (one.password(), user == one.user().as_bytes()),
+            Accounts::File(users) => match users.find(user) {
+                Some(hash) => (hash, true),
+                None => (users.any(shared.choice(user)), false),
+            },
         };
-        let mark = self
-            .shared
-            .mark(&[user, hash.reveal().as_bytes(), password]);
-        let known = lock(&self.shared.memory).judge(client, mark, Instant::now());
-        if let Some(verdict) = known {
+        let known = stored.reveal().as_bytes();
+        let mark = shared.mark(&[user, &[is_user as u8], known, password]);
+        let mut memory = lock(&shared.memory);
+        if let Some(verdict) = memory.judge(client, mark, now) {
             return Ok(verdict);
         }
+        if let Accounts::One(one) = accounts {
+            let is_right = one.check(user, password) == Verdict::Accepted;
+            let (verdict, line) = memory.settle(client, mark, is_right, now);
+            drop(memory);
+            log(line);
+            return Ok(verdict);
+        }
+        let rank = memory.guesses.of(client, now);
+        drop(memory);
         let ticket = Arc::new(LoginTicket::default());
         let job = Job {
-            ticket: ticket.clone(),
+            tickets: vec![ticket.clone()],
             client,
-            hash: hash.clone(),
+            hash: stored.clone(),
             is_user,
             password: password.to_vec(),
             mark,
+            rank,
         };
         match self.enqueue(job) {
             Some(()) => Err(ticket),
@@ -123,40 +131,51 @@ impl Logins {
         }
     }
 
-    /// Passes a job to the thread, which the first one starts; `None` if there is no room.
-    fn enqueue(&self, job: Job) -> Option<()> {
-        let mut queue = lock(&self.shared.queue);
-        if queue.is_none() {
-            let (sender, jobs) = sync_channel(QUEUE);
+    /// Returns what wakes the thread, which the first job starts.
+    fn thread(&self) -> Option<SyncSender<()>> {
+        let mut wake = lock(&self.shared.wake);
+        if wake.is_none() {
+            let (sender, wakes) = sync_channel(1);
             let shared = Arc::downgrade(&self.shared);
             let thread = thread::Builder::new().name("logins".into());
-            match thread.spawn(move || work(&shared, &jobs)) {
-                Ok(_) => *queue = Some(sender),
+            match thread.spawn(move || work(&shared, &wakes)) {
+                Ok(_) => *wake = Some(sender),
                 Err(e) => warn!("cannot check passwords: {}", e),
             }
         }
-        queue.as_ref()?.try_send(job).ok()
+        wake.clone()
+    }
+
+    /// Passes a job to the thread; `None` if there is no room.
+    fn enqueue(&self, job: Job) -> Option<()> {
+        let wake = self.thread()?;
+        let without_place = lock(&self.shared.queue).add(job)?;
+        for ticket in without_place {
+            ticket.answer(Verdict::Refused(LoginFault::Busy));
+        }
+        // If it is full, the thread has yet to look into the queue.
+        let _ = wake.try_send(());
+        Some(())
     }
 }
 
 /// Checks the passwords, until the state is gone.
-fn work(shared: &Weak<Shared>, jobs: &Receiver<Job>) {
+fn work(shared: &Weak<Shared>, wakes: &Receiver<()>) {
     let crypt = Crypt::load().map_err(|e| warn!("cannot check passwords: {}", e));
-    for job in jobs {
-        let shared = match shared.upgrade() {
-            Some(shared) => shared,
-            None => return,
-        };
-        if Arc::strong_count(&job.ticket) == 1 {
-            continue; // the client has left
+    for () in wakes {
+        while let Some(shared) = shared.upgrade() {
+            let job = match lock(&shared.queue).take() {
+                Some(job) => job,
+                None => break,
+            };
+            // A job ahead of it may have been about the same password, or the last guess.
+            let known = lock(&shared.memory).judge(job.client, job.mark, Instant::now());
+            let verdict = known.unwrap_or_else(|| match crypt {
+                Ok(crypt) => shared.decide(&job, crypt),
+                Err(()) => Verdict::Refused(LoginFault::Busy),
+            });
+            job.tickets.iter().for_each(|it| it.answer(verdict));
         }
-        // A job ahead of it may have been about the same password, or the last guess.
-        let known = lock(&shared.memory).judge(job.client, job.mark, Instant::now());
-        let verdict = known.unwrap_or_else(|| match crypt {
-            Ok(crypt) => shared.decide(&job, crypt),
-            Err(()) => Verdict::Refused(LoginFault::Busy),
-        });
-        job.ticket.answer(verdict);
     }
 }
 
@@ -180,20 +199,17 @@ impl Shared {
     /// Computes the hash of a password and remembers the result.
     fn decide(&self, job: &Job, crypt: Crypt) -> Verdict {
         let hash = job.hash.reveal();
-        let own = crypt.hash(&job.password, hash).unwrap_or_default();
-        let is_right = is_same(own.as_bytes(), hash.as_bytes()) && job.is_user;
-        let now = Instant::now();
-        let mut memory = lock(&self.memory);
-        memory.remember(job.mark, is_right, now);
-        if is_right {
-            return Verdict::Accepted;
-        }
-        let throttled = memory.guesses.note(job.client, now);
-        drop(memory);
-        if let Some(text) = throttled {
-            warn!("{}", text);
-        }
-        Verdict::Refused(LoginFault::Wrong)
+        let computed = crypt.hash(&job.password, hash).unwrap_or_default();
+        let is_right = is_same(computed.as_bytes(), hash.as_bytes()) && job.is_user;
+        let settled = lock(&self.memory).settle(job.client, job.mark, is_right, Instant::now());
+        log(settled.1);
+        settled.0
+    }
+}
+
+fn log(line: Option<String>) {
+    if let Some(line) = line {
+        warn!("{}", line);
     }
 }
 
@@ -201,11 +217,11 @@ impl Memory {
     /// Returns the verdict that needs no check.
     fn judge(
         &mut self,
-        client: Option<IpAddr>,
+        client: ClientNetwork,
         mark: Option<Mark>,
         now: Instant,
     ) -> Option<Verdict> {
-        if self.guesses.are_over(client, now) {
+        if self.guesses.of(client, now) >= guesses::MOST {
             return Some(Verdict::Refused(LoginFault::Throttled));
         }
         let (is_right, then) = self.known.get(&mark?)?;
@@ -214,6 +230,23 @@ impl Memory {
             (true, true) => Some(Verdict::Accepted),
             (false, true) => Some(Verdict::Refused(LoginFault::Wrong)),
         }
+    }
+
+    /// Remembers the result of a check, and counts a wrong guess; returns a line for the log if it is
+    /// the last one.
+    fn settle(
+        &mut self,
+        client: ClientNetwork,
+        mark: Option<Mark>,
+        is_right: bool,
+        now: Instant,
+    ) -> (Verdict, Option<String>) {
+        self.remember(mark, is_right, now);
+        if is_right {
+            return (Verdict::Accepted, None);
+        }
+        let line = self.guesses.note(client, now);
+        (Verdict::Refused(LoginFault::Wrong), line)
     }
 
     fn remember(&mut self, mark: Option<Mark>, is_right: bool, now: Instant) {
@@ -234,40 +267,6 @@ fn is_fresh(is_right: bool, then: Instant, now: Instant) -> bool {
     now.saturating_duration_since(then) < time
 }
 
-/// The place of a client in the queue.
-#[derive(Default)]
-pub(super) struct LoginTicket {
-    state: Mutex<(Option<Verdict>, Option<WakeFn>)>,
-}
-
-impl LoginTicket {
-    /// Returns the verdict, as far as there is one.
-    pub(super) fn verdict(&self) -> Verdict {
-        lock(&self.state).0.unwrap_or(Verdict::Pending)
-    }
-
-    /// Returns whether there is no verdict; then the function that `wake` makes is called when there
-    /// is one. Of several functions, only the last one is.
-    pub(super) fn is_pending(&self, wake: impl FnOnce() -> WakeFn) -> bool {
-        let mut state = lock(&self.state);
-        if state.0.is_none() {
-            state.1 = Some(wake());
-        }
-        state.0.is_none()
-    }
-
-    fn answer(&self, verdict: Verdict) {
-        let wake = {
-            let mut state = lock(&self.state);
-            state.0 = Some(verdict);
-            state.1.take()
-        };
-        if let Some(wake) = wake {
-            wake();
-        }
-    }
-}
-
 impl PartialEq for Logins {
     /// Holds nothing that is configured.
     fn eq(&self, _: &Logins) -> bool {
@@ -282,15 +281,16 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+    use crate::config::Secret;
 
     /// Returns a file in which these users have these passwords, hashed with the fewest rounds.
-    fn users(all: &[(&str, &str)]) -> Users {
+    fn users(all: &[(&str, &str)]) -> Accounts {
         let crypt = Crypt::load().unwrap();
         let line = |(user, password): &(&str, &str)| {
             let hash = crypt.hash(password.as_bytes(), "$5$rounds=1000$saltsalt$");
             format!("{}:{}\n", user, hash.unwrap())
         };
-        Users::read(&all.iter().map(line).collect::<String>()).unwrap()
+        Accounts::File(Users::read(&all.iter().map(line).collect::<String>()).unwrap())
     }
 
     fn client(number: u8) -> Option<IpAddr> {
@@ -300,7 +300,7 @@ mod tests {
     /// Returns the verdict, and whether the thread was asked.
     fn login(
         logins: &Logins,
-        users: &Users,
+        users: &Accounts,
         client: Option<IpAddr>,
         (user, password): (&str, &str),
     ) -> (Verdict, bool) {
@@ -309,11 +309,21 @@ mod tests {
             Err(ticket) => ticket,
         };
         let (sender, woken) = channel();
-        let wake = move || -> WakeFn { Box::new(move || sender.send(()).unwrap()) };
+        let wake =
+            move || -> Box<dyn FnOnce() + Send> { Box::new(move || sender.send(()).unwrap()) };
         if ticket.is_pending(wake) {
             woken.recv_timeout(Duration::from_secs(20)).expect("woken");
         }
         (ticket.verdict(), true)
+    }
+
+    fn logins_of(
+        logins: &Logins,
+        accounts: &Accounts,
+        number: u8,
+        login_of: (&str, &str),
+    ) -> Verdict {
+        login(logins, accounts, client(number), login_of).0
     }
 
     const WRONG: Verdict = Verdict::Refused(LoginFault::Wrong);
@@ -388,18 +398,44 @@ mod tests {
         );
     }
 
+    /// Regression: they had no limit.
     #[test]
-    fn a_full_queue_refuses() {
-        let (logins, users) = (Logins::default(), users(&[("ann", "x")]));
-        let (sender, _jobs) = sync_channel(1);
-        *lock(&logins.shared.queue) = Some(sender);
-        let first = logins.ask(&users, client(1), b"ann", b"x");
-        assert_eq!(
-            first.map_err(|ticket| ticket.verdict()),
-            Err(Verdict::Pending)
-        );
-        let second = logins.ask(&users, client(1), b"ann", b"x").ok();
-        assert_eq!(second, Some(Verdict::Refused(LoginFault::Busy)));
+    fn guesses_about_one_user_count_with_those_about_a_file() {
+        let joe = Credentials::new("joe", Secret::new("y")).unwrap();
+        let one = Accounts::One(Arc::new(joe));
+        let (logins, file) = (Logins::default(), users(&[("ann", "x")]));
+        let each = |number, accounts, login| logins_of(&logins, accounts, number, login);
+        for guess in &["0", "1", "2", "3", "4"] {
+            assert_eq!(each(1, &one, ("joe", "0")), WRONG, "one guess in all");
+            assert_eq!(each(1, &one, ("joe", guess)), WRONG);
+            assert_eq!(each(1, &file, ("ann", guess)), WRONG);
+        }
+        for number in &[1, 2] {
+            let (one_verdict, file_verdict) = match number {
+                1 => (THROTTLED, THROTTLED),
+                _ => (Verdict::Accepted, Verdict::Accepted),
+            };
+            assert_eq!(each(*number, &one, ("joe", "y")), one_verdict);
+            assert_eq!(each(*number, &file, ("ann", "x")), file_verdict);
+        }
+    }
+
+    /// As after a reload.
+    #[test]
+    fn what_is_remembered_about_one_user_ends_with_its_password() {
+        let account = |user, password| {
+            let credentials = Credentials::new(user, Secret::new(password)).unwrap();
+            Accounts::One(Arc::new(credentials))
+        };
+        let logins = Logins::default();
+        let verdict = |user, password| {
+            let account = account(user, password);
+            logins_of(&logins, &account, 1, ("ann", "x"))
+        };
+        assert_eq!(verdict("ann", "x"), Verdict::Accepted);
+        assert_eq!(verdict("ann", "y"), WRONG);
+        assert_eq!(verdict("joe", "x"), WRONG);
+        assert_eq!(verdict("ann", "x"), Verdict::Accepted);
     }
 
     #[test]
@@ -413,12 +449,15 @@ mod tests {
         memory.remember(mark(0), true, start);
         memory.remember(mark(1), false, start);
         assert_eq!(
-            memory.judge(None, mark(0), start + super::WRONG),
+            memory.judge(None.into(), mark(0), start + super::WRONG),
             Some(Verdict::Accepted)
         );
-        assert_eq!(memory.judge(None, mark(1), start), Some(WRONG));
-        assert_eq!(memory.judge(None, mark(1), start + super::WRONG), None);
-        assert_eq!(memory.judge(None, mark(0), start + RIGHT), None);
+        assert_eq!(memory.judge(None.into(), mark(1), start), Some(WRONG));
+        assert_eq!(
+            memory.judge(None.into(), mark(1), start + super::WRONG),
+            None
+        );
+        assert_eq!(memory.judge(None.into(), mark(0), start + RIGHT), None);
         (0..2 * MOST).for_each(|number| memory.remember(mark(number), false, start));
         assert!(memory.known.len() <= MOST / 2);
         (0..2 * MOST).for_each(|number| memory.remember(mark(number), true, start));

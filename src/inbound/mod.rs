@@ -15,6 +15,7 @@ mod guesses;
 mod handshake;
 mod http;
 mod login;
+mod login_queue;
 mod logins;
 pub mod policy;
 mod redirect;

@@ -59,10 +59,16 @@ impl Policy {
         }
     }
 
-    /// Requires one of these users; `logins` is shared by all listeners, also by those of a reload.
+    /// Counts wrong passwords in `logins`, which is shared by all listeners, also by those of a reload.
+    pub fn sharing(self, logins: &Logins) -> Policy {
+        let login = self.login.sharing(logins);
+        Policy { login, ..self }
+    }
+
+    /// Requires one of these users; `logins` is as above.
     pub fn of_users(self, users: &Users, logins: &Logins) -> Policy {
         Policy {
-            login: Login::Users(users.clone(), logins.clone()),
+            login: Login::of_users(users, logins),
             ..self
         }
     }
@@ -106,7 +112,8 @@ impl Policy {
         &self.direct.route().send_proxy_protocol
     }
 
-    /// Returns the destination of a request, if the client is allowed to reach it.
+    /// Returns the destination of a request, if the client is allowed to reach it. Doesn't count wrong
+    /// passwords, and knows no users of a file: the [handshake](Inbound::handshake) does.
     ///
     /// # Errors
     ///

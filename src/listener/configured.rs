@@ -17,17 +17,19 @@ pub(super) struct ConfiguredListener<S = InheritedFd> {
 }
 
 /// Returns the listeners of `config` in its order: tunnels, `-D`, `--redirect`, the embedded proxy.
-/// Their clients are carried through the proxies of `selector`, and their passwords remembered in
-/// `logins`.
+/// Their clients are carried through the proxies of `selector`, and their passwords remembered and
+/// counted in `logins`.
 pub(super) fn listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
     logins: &Logins,
 ) -> Vec<ConfiguredListener<String>> {
     let tls = &config.listen_tls;
-    let mut dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref()).secured(tls);
+    let dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
+    let mut dynamic = dynamic.sharing(logins).secured(tls);
     let policy = |spec| {
         Policy::new(spec)
+            .sharing(logins)
             .secured(tls)
             .sending(config.route.send_proxy_protocol.clone())
             .balanced(!config.balancers.is_empty())

@@ -31,6 +31,7 @@ mod dynamic;
 mod fdpass;
 mod forward;
 mod generate;
+mod guesses;
 mod guide;
 mod half_close;
 mod help;

@@ -12,21 +12,21 @@ use crate::support::temp::free_port;
 use crate::support::{Connection, Ptunnel, Running, TempDir};
 
 /// Returns a line for a user, hashed by openssl with the fewest rounds.
-fn line(user: &str, password: &str) -> String {
+pub fn line(user: &str, password: &str) -> String {
     line_with(user, password, "rounds=1000$saltsalt")
 }
 
-fn line_with(user: &str, password: &str, salt: &str) -> String {
+pub fn line_with(user: &str, password: &str, salt: &str) -> String {
     let hash = run("openssl", &["passwd", "-6", "-salt", salt, password]);
     format!("{}:{}", user, String::from_utf8(hash).unwrap())
 }
 
-fn file(folder: &TempDir, text: &str) -> String {
+pub fn file(folder: &TempDir, text: &str) -> String {
     folder.file_with_mode("users", 0o600, text)
 }
 
 /// Returns a request with Basic credentials.
-fn asking_as(login: &str, destination: SocketAddr) -> String {
+pub fn asking_as(login: &str, destination: SocketAddr) -> String {
     let token = base64(login.as_bytes());
     let field = format!("\r\nProxy-Authorization: Basic {}\r\n\r\n", token);
     request(destination).replace("\r\n\r\n", &field)
@@ -45,7 +45,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Returns the first line of the reply to a client that connects from this address.
-fn reply_from(ip: [u8; 4], to: SocketAddr, login: &str, destination: SocketAddr) -> String {
+pub fn reply_from(ip: [u8; 4], to: SocketAddr, login: &str, destination: SocketAddr) -> String {
     let mut client = Connection::open_from(ip.into(), to);
     client.send(asking_as(login, destination));
     let head = String::from_utf8(client.read_head()).unwrap();

@@ -117,7 +117,8 @@ pub(super) const LISTENERS: &[Flag] = &[
          proxy doesn't receive them.\n\n\
          Give only the user and set the password in `PTUNNEL_DYNAMIC_PASSWORD`: other users can \
          read the command line. Both can also be in the configuration file. SOCKS5 allows 255 \
-         bytes each. For several users, see `--users`.",
+         bytes each. For several users, see `--users`, which also describes the limit on wrong \
+         passwords.",
     )
     .example("ptunnel -p proxy.example:3128 -D 1080 --dynamic-user ann"),
     Flag::option(
@@ -175,9 +176,10 @@ pub(super) const LISTENERS: &[Flag] = &[
          credentials. SOCKS4 has no password: its clients are rejected. The log and the status page \
          show the name.\n\n\
          After ten wrong passwords within a minute, ptunnel refuses all passwords of the client's \
-         address (of an IPv6 client, its /64 network) for the rest of the minute. It remembers right \
-         passwords for five minutes, in memory and hashed. With `--config`, SIGHUP reads the file \
-         again.",
+         address (of an IPv6 client, its /64 network) for the rest of the minute. This limit \
+         includes those for `--dynamic-user` and `--serve-user`, at all listeners. ptunnel remembers \
+         right passwords for five minutes, in memory and hashed. With `--config`, SIGHUP reads the \
+         file again.",
     )
     .example("ptunnel -p proxy.example:3128 -D '*:1080' --users /etc/ptunnel/users"),
     Flag::option("listen", "ADDR", "Listen address of tunnels without BIND")

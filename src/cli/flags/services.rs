@@ -32,7 +32,7 @@ pub(super) const SERVICES: &[Flag] = &[
     .described(
         "Clients send Basic credentials. Give only the user and set the password in \
          `PTUNNEL_SERVE_PASSWORD`: other users can read the command line. Both can also be in the \
-         configuration file.",
+         configuration file. `--users` describes the limit on wrong passwords.",
     )
     .example("ptunnel --serve-proxy '*:3128' --serve-user ann"),
     Flag::option(
