@@ -58,10 +58,7 @@ impl ClientSession {
 
     /// Returns the address that the client connects from; `None` if it has none.
     pub fn ip(&self) -> Option<IpAddr> {
-        match self.origin() {
-            Origin::Address(address) => Some(address.ip()),
-            Origin::Unix | Origin::Stdio => None,
-        }
+        self.origin().ip()
     }
 
     /// Returns the client as the peer of a TLS connection.
@@ -232,19 +229,19 @@ fn log_line(
 
 /// Logs and counts why a client got no tunnel. A client that left is logged at `Info`, since load
 /// balancers connect and leave every few seconds to check that the listener is up; and so is one that
-/// continues what was logged before.
+/// continues what was logged before. Of the lines about denied clients, the program's logger leaves
+/// some out.
 pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
     let is_departure = error.is_departure();
     let level = match is_departure || error.is_throttled() {
         true => Info,
         false => Warn,
     };
-    log_line(
-        context,
-        level,
-        format_args!("{}{}", Heading(Some(context), error.path()), error),
-        || error.fields(),
-    );
+    let text = format_args!("{}{}", Heading(Some(context), error.path()), error);
+    match error.cause() {
+        Cause::Rejection => context.scope(|| field::log_denial(level, text, || error.fields())),
+        _ => log_line(context, level, text, || error.fields()),
+    }
     match stats {
         Some(stats) if is_departure => stats.left(),
         Some(stats) => stats.failed(error),

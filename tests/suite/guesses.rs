@@ -1,10 +1,12 @@
-//! Clients that guess passwords: their limit, and the others.
+//! Clients that guess passwords: their limit, the lines about them, and the others.
 
 use std::net::SocketAddr;
 
 use crate::dynamic::listening;
-use crate::serve::echo;
-use crate::support::{Connection, Ptunnel, TempDir};
+use crate::serve::{echo, request};
+use crate::status::evaluated;
+use crate::support::sys::SIGTERM;
+use crate::support::{Connection, Ptunnel, Running, TempDir};
 use crate::users::{asking_as, file, line, line_with, reply_from};
 
 const HERE: [u8; 4] = [127, 0, 0, 1];
@@ -62,6 +64,88 @@ fn all_listeners_and_protocols_have_one_limit() {
         assert!(ask(THERE, embedded, "bob:x").contains(" 200 "));
         assert_eq!(socks_login(THERE, dynamic, "ann", "x"), 0);
         program.says(&["warning: 127.0.0.1: 10 wrong passwords within a minute"]);
+    }
+}
+
+/// Returns a program that has denied a hundred connections of an address and one of another.
+fn guessed_at(settings: &[&str]) -> Running {
+    let program = Ptunnel::new().serving().args(&["--serve-user", "ann:x"]);
+    let program = program.args(settings);
+    let program = program.watched().start();
+    let destination = echo().address();
+    for guess in 0..100 {
+        let login = format!("ann:{}", guess);
+        let reply = reply_from(HERE, program.proxy(), &login, destination);
+        let status = if guess < 10 { "407" } else { "429" };
+        assert!(reply.contains(status), "{}", reply);
+    }
+    reply_from(THERE, program.proxy(), "ann:y", destination);
+    program.says(&["127.0.0.9", "denied"]);
+    program
+}
+
+/// Regression: each guess had a line.
+#[test]
+fn an_address_that_is_denied_does_not_fill_the_log() {
+    let program = guessed_at(&[]);
+    assert_eq!(evaluated(&program, "s['failed']"), "101");
+    program.signal(SIGTERM);
+    let told = program.finish().stderr;
+    let lines = |ip: &str| {
+        let start = format!("warning: {}:", ip);
+        let lines = told.lines().filter(|line| line.starts_with(&start));
+        lines.filter(|line| line.contains(": denied: ")).count()
+    };
+    assert_eq!(lines("127.0.0.1"), 10, "{}", told);
+    assert_eq!(lines("127.0.0.9"), 1, "{}", told);
+    // What has no line is counted, to the end of the program.
+    let start = "warning: 127.0.0.1: denied 90 more connections in ";
+    let summaries = told.lines().filter(|line| line.starts_with(start));
+    assert_eq!(summaries.count(), 1, "{}", told);
+    assert_eq!(told.matches(" more connections ").count(), 1, "{}", told);
+}
+
+/// A request that isn't allowed is no guess, so each line is shown.
+#[test]
+fn a_few_denials_have_a_line_each() {
+    let program = Ptunnel::new().serving();
+    let program = program.args(&["--serve-allow", "a.example"]).start();
+    let mut left = Vec::new();
+    for _ in 0..25 {
+        let mut client = Connection::open(program.proxy());
+        client.send(request("b.example:1"));
+        client.read_head();
+        left.push(client.local().to_string());
+    }
+    program.signal(SIGTERM);
+    let told = program.finish().stderr;
+    let has_line = |client: &&String| told.contains(&format!("{} on ", client));
+    assert_eq!(left.iter().filter(has_line).count(), 20, "{}", told);
+    assert!(
+        left[..20].iter().all(|client| has_line(&client)),
+        "{}",
+        told
+    );
+    let summary = "warning: 127.0.0.1: denied 5 more connections in ";
+    assert!(told.contains(summary), "{}", told);
+}
+
+#[test]
+fn the_count_of_denials_has_its_fields() {
+    let program = guessed_at(&["-v", "--log-format", "json"]);
+    program.signal(SIGTERM);
+    let told = program.finish().stderr;
+    let line = told
+        .lines()
+        .find(|line| line.contains("80 more connections"));
+    let line = line.unwrap_or_else(|| panic!("{}", told));
+    for field in &[
+        "\"client\":\"127.0.0.1\"",
+        "\"denials\":80",
+        "\"cause\":\"denied\"",
+        "\"level\":\"warning\"",
+    ] {
+        assert!(line.contains(field), "{} in {}", field, line);
     }
 }
 

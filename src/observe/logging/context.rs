@@ -25,6 +25,16 @@ pub enum Origin {
     Stdio,
 }
 
+impl Origin {
+    /// Returns the address that the client connects from; `None` if it has none.
+    pub(crate) fn ip(self) -> Option<IpAddr> {
+        match self {
+            Origin::Address(address) => Some(address.ip()),
+            Origin::Unix | Origin::Stdio => None,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

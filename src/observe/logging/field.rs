@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use log::{log, log_enabled, Level};
+use log::{log_enabled, Level, Record};
 
 use crate::error::{Error, TunnelPath, LEFT};
 use crate::observe::logging::context::LogContext;
@@ -49,15 +49,34 @@ thread_local! {
     static FIELDS: RefCell<Fields> = RefCell::new(Vec::new());
 }
 
+/// The target of the lines about denied clients.
+pub(crate) const DENIED: &str = "ptunnel::denied";
+
 /// Logs a line with its fields. Calls `fields` only when the logger writes them.
 pub(crate) fn log(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
-    if !log_enabled!(level) {
-        return;
+    if log_enabled!(level) {
+        log_record(module_path!(), level, text, fields);
     }
+}
+
+/// Logs a line about a denied client. The logger gets it at any level, since it counts those that it
+/// leaves out.
+pub(crate) fn log_denial(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
+    log_record(DENIED, level, text, fields);
+}
+
+fn log_record(
+    target: &str,
+    level: Level,
+    text: fmt::Arguments<'_>,
+    fields: impl FnOnce() -> Fields,
+) {
     if ARE_ENABLED.load(Ordering::Relaxed) {
         FIELDS.with(|current| current.replace(fields()));
     }
-    log!(level, "{}", text);
+    let mut record = Record::builder();
+    record.target(target).level(level);
+    log::logger().log(&record.args(format_args!("{}", text)).build());
     FIELDS.with(|current| current.borrow_mut().clear());
 }
 

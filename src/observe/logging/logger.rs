@@ -12,6 +12,7 @@ use std::thread;
 
 use log::{error, Level, LevelFilter, Log, Metadata, Record};
 
+use super::denials::Denials;
 use super::json;
 use super::queue::LogQueue;
 use super::syslog::Syslog;
@@ -53,7 +54,12 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
             Sink::Syslog(Mutex::new(syslog))
         }
     };
-    let logger = Box::leak(Box::new(Logger { style, sink }));
+    let denials = Denials::default();
+    let logger = Box::leak(Box::new(Logger {
+        style,
+        sink,
+        denials,
+    }));
     if log::set_logger(logger).is_ok() {
         log::set_max_level(level);
         log_panics();
@@ -103,6 +109,7 @@ fn print_on_stderr(line: &str) {
 
 impl Drop for Logging {
     fn drop(&mut self) {
+        self.0.denials.report_all();
         self.0.flush();
     }
 }
@@ -110,6 +117,7 @@ impl Drop for Logging {
 struct Logger {
     style: Style,
     sink: Sink,
+    denials: Denials,
 }
 
 /// The format of a line.
@@ -137,6 +145,13 @@ impl Log for Logger {
     fn log(&self, record: &Record<'_>) {
         if !self.enabled(record.metadata()) {
             return;
+        }
+        if record.target() == field::DENIED {
+            let client = LogContext::current().and_then(|context| context.client().ip());
+            let is_shown = record.level() <= log::max_level();
+            if !self.denials.admit(client.into(), is_shown) {
+                return;
+            }
         }
         let line = self.style.line(record);
         match &self.sink {

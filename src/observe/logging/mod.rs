@@ -2,15 +2,19 @@
 //!
 //! - `field`: logs a line with its fields; `context`: the connection that a line is about. The
 //!   folders above use these two.
-//! - `logger`, with `json`, `queue` and `syslog`: the program's logger, which [`init`] installs.
+//! - `line_limit`: a bound on the lines about each client address.
+//! - `logger`, with `denials`, `json`, `queue` and `syslog`: the program's logger, which [`init`] installs.
 //!   Only `cli` uses it, and builds without the feature `cli` omit it.
 //!
 //! Fields are passed as values: code here must not parse the text of a line.
 
 pub(crate) mod context;
+#[cfg(feature = "cli")]
+mod denials;
 pub(crate) mod field;
 #[cfg(feature = "cli")]
 mod json;
+pub(crate) mod line_limit;
 #[cfg(feature = "cli")]
 mod logger;
 #[cfg(feature = "cli")]
