@@ -66,6 +66,8 @@ pub(super) struct ProxyLogins<'a> {
 }
 
 impl<'a> ProxyLogins<'a> {
+    /// Reads the sources; commands run later, and prompts appear when a login is completed.
+    ///
     /// # Errors
     ///
     /// Two passwords for `--user`; a file that can't be read.

@@ -112,8 +112,8 @@ impl Policy {
         &self.direct.route().send_proxy_protocol
     }
 
-    /// Returns the destination of a request, if the client is allowed to reach it. Doesn't count wrong
-    /// passwords, and knows no users of a file: the [handshake](Inbound::handshake) does.
+    /// Returns the destination of a request, if the client is allowed to reach it. Neither counts wrong
+    /// passwords nor supports users of a file: the [handshake](Inbound::handshake) does both.
     ///
     /// # Errors
     ///
