@@ -149,7 +149,6 @@ mod tests {
             let lines = (0..*total)
                 .filter(|_| denials.admit(client(1), true))
                 .count() as u64;
-            assert!(lines >= 20);
             let mut left = total - lines;
             while left > 0 {
                 left -= reports.recv_timeout(TIMEOUT).expect("a report");
