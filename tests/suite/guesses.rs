@@ -6,7 +6,7 @@ use crate::dynamic::listening;
 use crate::serve::{echo, request};
 use crate::status::evaluated;
 use crate::support::sys::SIGTERM;
-use crate::support::{Connection, Ptunnel, Running, TempDir};
+use crate::support::{eventually, Connection, Ptunnel, Running, TempDir};
 use crate::users::{asking_as, file, line, line_with, reply_from};
 
 const HERE: [u8; 4] = [127, 0, 0, 1];
@@ -88,7 +88,9 @@ fn guessed_at(settings: &[&str]) -> Running {
 #[test]
 fn an_address_that_is_denied_does_not_fill_the_log() {
     let program = guessed_at(&[]);
-    assert_eq!(evaluated(&program, "s['failed']"), "101");
+    eventually("all are counted", || {
+        evaluated(&program, "s['failed']") == "101"
+    });
     program.signal(SIGTERM);
     let told = program.finish().stderr;
     let lines = |ip: &str| {
@@ -105,27 +107,19 @@ fn an_address_that_is_denied_does_not_fill_the_log() {
     assert_eq!(told.matches(" more connections ").count(), 1, "{}", told);
 }
 
-/// A request that isn't allowed is no guess, so each line is shown.
+/// A request that isn't allowed is no guess.
 #[test]
 fn a_few_denials_have_a_line_each() {
     let program = Ptunnel::new().serving();
     let program = program.args(&["--serve-allow", "a.example"]).start();
-    let mut left = Vec::new();
     for _ in 0..25 {
         let mut client = Connection::open(program.proxy());
         client.send(request("b.example:1"));
         client.read_head();
-        left.push(client.local().to_string());
     }
     program.signal(SIGTERM);
     let told = program.finish().stderr;
-    let has_line = |client: &&String| told.contains(&format!("{} on ", client));
-    assert_eq!(left.iter().filter(has_line).count(), 20, "{}", told);
-    assert!(
-        left[..20].iter().all(|client| has_line(&client)),
-        "{}",
-        told
-    );
+    assert_eq!(told.matches(": denied: 403 ").count(), 20, "{}", told);
     let summary = "warning: 127.0.0.1: denied 5 more connections in ";
     assert!(told.contains(summary), "{}", told);
 }
