@@ -13,7 +13,7 @@ ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
 # One of the packages that share their source.
 DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
-MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml benches/may/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
 .PHONY: help setup run check build test torture soak deb dist check-dist check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers prose clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
@@ -300,6 +300,7 @@ test-benches: bench-peers ## run the tests of the rigs and of their peers
 # optimisation, which takes minutes, is for measurements; r5's build command still asks for it.
 SMOKE := $(CURDIR)/benches/results/tmp
 bench-smoke: export CARGO_PROFILE_RELEASE_LTO := false
+bench-smoke: export CARGO_PROFILE_MAY_LTO := false
 
 bench-smoke: bench-peers ## run each rig briefly: it works, its answers are correct, its reports are complete
 	rm -rf $(SMOKE)

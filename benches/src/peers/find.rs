@@ -1,5 +1,6 @@
 //! Builds a peer or looks for it, and asks for its version. One that can't be had is named with its reason.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,8 +59,8 @@ fn try_find(spec: &Spec, project: &Path, folder: &Path, clean: bool) -> Result<T
         (Some([lock, package]), _) => {
             let text =
                 fs::read_to_string(project.join(lock)).map_err(|e| format!("{lock}: {e}"))?;
-            let version =
-                locked(&text, package).ok_or_else(|| format!("{lock} has no {package}"))?;
+            let version = locked(&text, package).map_err(|e| format!("{lock}: {e}"))?;
+            let (package, _) = package.split_once('@').unwrap_or((package, ""));
             format!("{package} {version}")
         }
         (None, Some(command)) => {
@@ -158,14 +159,21 @@ fn executables(messages: &str) -> Vec<PathBuf> {
     messages.filter_map(|message| message.executable).collect()
 }
 
-fn locked(lock: &str, package: &str) -> Option<String> {
-    let table: toml::Table = lock.parse().ok()?;
-    let packages = table.get("package")?.as_array()?;
-    let field = |p: &toml::Value, name: &str| Some(p.get(name)?.as_str()?.to_string());
-    let found = packages
-        .iter()
-        .find(|p| field(p, "name").as_deref() == Some(package))?;
-    field(found, "version")
+/// The version of a package in a lock file. `NAME@1` is the one whose version begins with `1.`, where there are several.
+fn locked(lock: &str, package: &str) -> Result<String, String> {
+    let table: toml::Table = lock.parse().map_err(|e| format!("{e}"))?;
+    let (name, major) = package.split_once('@').unwrap_or((package, ""));
+    let packages = table.get("package").and_then(toml::Value::as_array);
+    let version = |p: &toml::Value| {
+        let version = p.get("version")?.as_str()?;
+        let is_it = p.get("name")?.as_str()? == name && version.starts_with(major);
+        is_it.then(|| version.to_string())
+    };
+    let found: BTreeSet<String> = packages.into_iter().flatten().filter_map(version).collect();
+    match found.len() {
+        1 => Ok(found.into_iter().collect()),
+        _ => Err(format!("it holds {found:?} of {package}")),
+    }
 }
 
 /// The first line that speaks of a version, else the first that says anything.
@@ -203,9 +211,15 @@ mod tests {
 
     #[test]
     fn reads_a_lock_file() {
-        let lock = "version = 3\n[[package]]\nname = \"tokio-core\"\nversion = \"0.1.12\"\n";
-        assert_eq!(locked(lock, "tokio-core").as_deref(), Some("0.1.12"));
-        assert_eq!(locked(lock, "tokio"), None);
+        let package =
+            |name, version| format!("[[package]]\nname = '{name}'\nversion = '{version}'\n");
+        let lock = ["0.1.22", "1.54.1"].map(|version| package("tokio", version));
+        let lock = package("tokio-core", "0.1.12") + &lock.concat();
+        assert_eq!(locked(&lock, "tokio-core").as_deref(), Ok("0.1.12"));
+        assert_eq!(locked(&lock, "tokio@1").as_deref(), Ok("1.54.1"));
+        let e = locked(&lock, "tokio").unwrap_err();
+        assert_eq!(e, "it holds {\"0.1.22\", \"1.54.1\"} of tokio");
+        assert!(locked(&lock, "mio").is_err());
     }
 
     #[test]
