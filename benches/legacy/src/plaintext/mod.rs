@@ -13,13 +13,16 @@ mod shared;
 
 use std::cell::Cell;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures::future::{self, FutureResult};
 use futures::{Async, Future, Poll, Stream};
-use ptunnel::engine::io::Transport;
-use tokio_core::reactor::{Handle, Interval};
+use ptunnel::engine::io::{BoundSocket, Handle, Socket, Transport};
+use ptunnel::engine::{Listener, Permits};
+use tokio_core::net::{TcpListener, TcpStream};
+use tokio_core::reactor::{Core, Handle as CoreHandle, Interval};
 
 use crate::http::{self, Date, Response, Route};
 
@@ -31,28 +34,78 @@ pub use self::shared::{Opaque, Shared};
 /// Requests of one connection that are answered at once.
 const PIPELINED: usize = 32;
 
+/// The date of all replies of a thread.
+pub type SharedDate = Rc<Cell<Date>>;
+
+/// Serves on ptunnel's sockets; connections are tasks of its run queue in tokio-core's loop, as ptunnel's tunnels are.
+///
+/// # Errors
+/// Those of the listener.
+pub fn serve_on_ptunnel<F>(
+    listen: SocketAddr,
+    connection: impl Fn(Socket, &SharedDate) -> F + 'static,
+) -> io::Result<()>
+where
+    F: Future<Item = (), Error = ()> + 'static,
+{
+    let mut core = Core::new()?;
+    let date = date(&core.handle())?;
+    let handle = Handle::new(&core.handle())?;
+    let listening = BoundSocket::bind(&listen, true, None)?;
+    let clients = Listener::new(listening, &Permits::new(None), &handle)?;
+    let tasks = handle.clone();
+    let serve = clients.for_each(move |client| {
+        tasks.spawn(connection(client.socket, &date));
+        Ok(())
+    });
+    handle.run(&mut core, serve)
+}
+
+/// Serves on tokio-core's own sockets, with its own `spawn`.
+///
+/// # Errors
+/// Those of the listener.
+pub fn serve_on_core<F>(
+    listen: SocketAddr,
+    connection: impl Fn(Opaque<TcpStream>, &SharedDate) -> F,
+) -> io::Result<()>
+where
+    F: Future<Item = (), Error = ()> + 'static,
+{
+    let mut core = Core::new()?;
+    let handle = core.handle();
+    let date = date(&handle)?;
+    let listener = TcpListener::from_listener(crate::listen(listen)?, &listen, &handle)?;
+    core.run(listener.incoming().for_each(|(stream, _)| {
+        stream.set_nodelay(true)?;
+        handle.spawn(connection(Opaque(stream), &date));
+        Ok(())
+    }))
+}
+
 /// Serves one connection until its end. One that fails is closed; the others continue.
 pub fn connection<S: Transport>(
     stream: S,
-    date: &Rc<Cell<Date>>,
+    date: &SharedDate,
 ) -> impl Future<Item = (), Error = ()> {
     let io = Shared::new(stream);
-    let responses = Responses::new(io.clone(), date.clone());
     let answers = in_order(Requests::new(io.clone()).map(service), PIPELINED);
-    Connection {
-        io,
-        answering: answers.forward(responses),
-    }
+    write(io, answers, date)
 }
 
 /// The same with `Stream::buffered`.
-pub fn buffered<S: Transport>(
-    stream: S,
-    date: &Rc<Cell<Date>>,
-) -> impl Future<Item = (), Error = ()> {
+pub fn buffered<S: Transport>(stream: S, date: &SharedDate) -> impl Future<Item = (), Error = ()> {
     let io = Shared::new(stream);
-    let responses = Responses::new(io.clone(), date.clone());
     let answers = Requests::new(io.clone()).map(service).buffered(PIPELINED);
+    write(io, answers, date)
+}
+
+fn write<S: Transport>(
+    io: Shared<S>,
+    answers: impl Stream<Item = Response, Error = io::Error>,
+    date: &SharedDate,
+) -> impl Future<Item = (), Error = ()> {
+    let responses = Responses::new(io.clone(), date.clone());
     Connection {
         io,
         answering: answers.forward(responses),
@@ -88,7 +141,7 @@ fn service(route: Route) -> FutureResult<Response, io::Error> {
 ///
 /// # Errors
 /// When the loop is gone.
-pub fn date(handle: &Handle) -> io::Result<Rc<Cell<Date>>> {
+fn date(handle: &CoreHandle) -> io::Result<SharedDate> {
     let date = Rc::new(Cell::new(Date::now()));
     let kept = date.clone();
     let ticks = Interval::new(Duration::from_millis(500), handle)?;

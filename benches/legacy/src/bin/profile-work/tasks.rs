@@ -60,29 +60,26 @@ pub fn in_a_set(count: u64) {
 }
 
 pub fn on_core(count: u64) -> io::Result<()> {
-    let mut core = Core::new()?;
+    let core = Core::new()?;
     let handle = core.handle();
-    let ended = Rc::new(Cell::new(0));
-    while ended.get() < count {
-        let before = ended.get();
-        handle.spawn(Once::new(&ended));
-        while ended.get() == before {
-            core.turn(Some(Duration::from_secs(0)));
-        }
-    }
+    in_loop(core, count, |task| handle.spawn(task));
     Ok(())
 }
 
 pub fn on_ptunnel(count: u64) -> io::Result<()> {
-    let mut core = Core::new()?;
+    let core = Core::new()?;
     let handle = Handle::new(&core.handle())?;
+    in_loop(core, count, |task| handle.spawn(task));
+    Ok(())
+}
+
+fn in_loop(mut core: Core, count: u64, spawn: impl Fn(Once)) {
     let ended = Rc::new(Cell::new(0));
     while ended.get() < count {
         let before = ended.get();
-        handle.spawn(Once::new(&ended));
+        spawn(Once::new(&ended));
         while ended.get() == before {
             core.turn(Some(Duration::from_secs(0)));
         }
     }
-    Ok(())
 }
