@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use ptunnel_benches::load::server;
-use ptunnel_benches::report::documents;
-use ptunnel_benches::rigs::{self, echo, growth, ladder, plaintext, profile, relay, tunnel, RIGS};
+use ptunnel_benches::measure::Options;
+use ptunnel_benches::report::again::again;
+use ptunnel_benches::report::check::check;
+use ptunnel_benches::report::run::run;
+use ptunnel_benches::report::{documents, ladder};
+use ptunnel_benches::rigs::{echo, growth, plaintext, profile, relay, tunnel, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
 #[derive(Parser)]
@@ -72,73 +76,25 @@ enum Command {
     },
 }
 
-#[derive(Args)]
-struct Options {
-    /// Ends within five minutes a rig, beside other work too; its figures are a smoke test.
-    #[arg(long)]
-    quick: bool,
-    /// Where the results go [default: results/RIG-DATE, or results/tmp/RIG with --quick].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Only these peers of peers.toml, as in ptunnel,epoll,tokio.
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    peers: Vec<String>,
-    /// Another list of peers than benches/peers.toml, in the same form.
-    #[arg(long, value_name = "FILE")]
-    peers_file: Option<PathBuf>,
-    /// Only these figures; an unknown name is answered with the list.
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    figures: Vec<String>,
-    /// Fails when a sample goes wrong, instead of reporting it: for CI. A missing peer always fails.
-    #[arg(long)]
-    strict: bool,
-    /// Draws the order of turns from this number, as results.json records it [default: another one each run].
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
-    /// Builds each peer from nothing, which takes a minute or two each, and records how long that took.
-    #[arg(long)]
-    clean: bool,
-    /// Why the run is taken, for its page.
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-}
-
-impl From<Options> for rigs::Options {
-    fn from(options: Options) -> rigs::Options {
-        rigs::Options {
-            quick: options.quick,
-            out: options.out,
-            peers: options.peers,
-            peers_file: options.peers_file,
-            figures: options.figures,
-            strict: options.strict,
-            unpaired: false,
-            seed: options.seed,
-            clean: options.clean,
-            reason: options.reason,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Tunnel(options) => rigs::run(&[&tunnel::RIG], &options.into()),
-        Command::Relay(options) => rigs::run(&[&relay::RIG], &options.into()),
-        Command::Growth(options) => rigs::run(&[&growth::RIG], &options.into()),
-        Command::Echo(options) => rigs::run(&[&echo::RIG], &options.into()),
-        Command::Plaintext(options) => rigs::run(&[&plaintext::RIG], &options.into()),
-        Command::PlaintextTls(options) => rigs::run(&[&plaintext::OVER_TLS], &options.into()),
-        Command::Profile(options) => rigs::run(&[&profile::RIG], &options.into()),
-        Command::All(options) => rigs::run(RIGS, &options.into()),
+        Command::Tunnel(options) => run(&[&tunnel::RIG], &options),
+        Command::Relay(options) => run(&[&relay::RIG], &options),
+        Command::Growth(options) => run(&[&growth::RIG], &options),
+        Command::Echo(options) => run(&[&echo::RIG], &options),
+        Command::Plaintext(options) => run(&[&plaintext::RIG], &options),
+        Command::PlaintextTls(options) => run(&[&plaintext::OVER_TLS], &options),
+        Command::Profile(options) => run(&[&profile::RIG], &options),
+        Command::All(options) => run(RIGS, &options),
         Command::Report { folders, out } => {
-            rigs::again(&folders, out).map(|page| println!("{}", page.display()))
+            again(&folders, out).map(|page| println!("{}", page.display()))
         }
         Command::Ladder {
             options,
             write: true,
         } => ladder::write(options.out),
-        Command::Ladder { options, .. } => ladder::measure(options.into()),
-        Command::Check { folders } => rigs::check(&folders),
+        Command::Ladder { options, .. } => ladder::measure(options),
+        Command::Check { folders } => check(&folders),
         Command::Documents { check } => documents::update(check),
         Command::Server { first } => server::serve(first),
     };

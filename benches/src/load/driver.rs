@@ -273,43 +273,37 @@ mod tests {
     const CLOSING: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
     const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
-    /// A server of one connection at a time that answers the n-th piece on it with what `answer` says, and ends the
-    /// connection when that is nothing.
-    fn server(answer: impl Fn(usize, &[u8]) -> Vec<u8> + Send + 'static) -> SocketAddr {
+    /// A server of one connection at a time, which answers each of so many pieces on it and ends it `pause` later.
+    fn server(
+        pieces: usize,
+        pause: Duration,
+        answer: impl Fn(usize, &[u8]) -> Vec<u8> + Send + 'static,
+    ) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (mut stream, mut buffer) = (stream.unwrap(), [0; 4096]);
-                for nth in 0.. {
+                for nth in 0..pieces {
                     let Ok(n @ 1..) = stream.read(&mut buffer) else {
                         break;
                     };
-                    let reply = answer(nth, &buffer[..n]);
-                    if reply.is_empty() || stream.write_all(&reply).is_err() {
+                    if stream.write_all(&answer(nth, &buffer[..n])).is_err() {
                         break;
                     }
-                }
-            }
-        });
-        address
-    }
-
-    /// A server whose connections bring these replies, and end `pause` after the last.
-    fn http(replies: &'static [&'static str], pause: Duration) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                for reply in replies {
-                    let _ = stream.read(&mut [0; 4096]);
-                    let _ = stream.write_all(reply.as_bytes());
                 }
                 thread::sleep(pause);
             }
         });
         address
+    }
+
+    fn echoes(answer: impl Fn(usize, &[u8]) -> Vec<u8> + Send + 'static) -> SocketAddr {
+        server(usize::MAX, Duration::ZERO, answer)
+    }
+
+    fn http(replies: &'static [&'static str], pause: Duration) -> SocketAddr {
+        server(replies.len(), pause, |nth, _| replies[nth].into())
     }
 
     fn run(to: SocketAddr, client: impl Client, count: u64) -> io::Result<u64> {
@@ -325,7 +319,7 @@ mod tests {
     #[test]
     fn counts_the_requests_that_came_back() {
         for size in [1, 100, 10_000] {
-            let to = server(|_, piece| piece.to_vec());
+            let to = echoes(|_, piece| piece.to_vec());
             assert_eq!(run(to, Echo::to_server(size), 20).unwrap(), 20);
         }
     }
@@ -334,7 +328,7 @@ mod tests {
     fn a_wrong_byte_and_a_byte_too_many_fail_the_run() {
         let changed = |_: usize, piece: &[u8]| [&piece[..99], &[piece[99] ^ 1]].concat();
         let longer = |_: usize, piece: &[u8]| [piece, b"."].concat();
-        for to in [server(changed), server(longer)] {
+        for to in [echoes(changed), echoes(longer)] {
             let e = run(to, Echo::to_server(100), 1).unwrap_err();
             assert_eq!(e.kind(), io::ErrorKind::InvalidData, "{e}");
         }
@@ -345,10 +339,8 @@ mod tests {
 
     #[test]
     fn an_early_end_fails_the_run() {
-        let to = http(
-            &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh"],
-            Duration::ZERO,
-        );
+        let cut = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh";
+        let to = server(1, Duration::ZERO, |_, _| cut.into());
         let e = run(to, page(to, "hi"), 1).unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::UnexpectedEof, "{e}");
     }
@@ -370,7 +362,7 @@ mod tests {
 
     /// A server that stalls for [`STALL`] before its tenth reply, and never again.
     fn stalls_once() -> SocketAddr {
-        server(|nth, piece| {
+        echoes(|nth, piece| {
             if nth == 10 {
                 thread::sleep(STALL);
             }
@@ -398,7 +390,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_keeps_its_rate() {
-        let to = server(|_, piece| piece.to_vec());
+        let to = echoes(|_, piece| piece.to_vec());
         let mut driver = Driver::new(to, 1, Echo::to_server(100)).unwrap();
         let time = Duration::from_millis(200);
         let pace = Pace::Open { rate: 500.0 };

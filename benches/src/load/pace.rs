@@ -11,6 +11,12 @@ pub enum Until {
     Elapsed(Duration),
 }
 
+impl Until {
+    pub fn milliseconds(count: u64) -> Until {
+        Until::Elapsed(Duration::from_millis(count))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
     /// Each connection sends when its last batch is answered.

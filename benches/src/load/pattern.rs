@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use rustix::fs::{memfd_create, sendfile, MemfdFlags};
 use rustix::io::Errno;
@@ -94,6 +95,30 @@ impl Pattern {
             }
         }
         Ok(())
+    }
+
+    /// Sends so many bytes of the pattern and receives so many, at the same time where both are wanted. An error is that of
+    /// sending; what was found about the received ones is the value.
+    pub fn exchange(
+        &self,
+        with: BorrowedFd<'_>,
+        sent: u64,
+        received: u64,
+    ) -> io::Result<io::Result<()>> {
+        thread::scope(|s| {
+            let both = sent > 0 && received > 0;
+            let sending = both.then(|| s.spawn(|| self.send(with, sent)));
+            let taken = self.receive(with, received);
+            let panicked = |_| Err(io::Error::other("the sender panicked"));
+            let sent = match sending {
+                Some(thread) => thread.join().unwrap_or_else(panicked),
+                None => self.send(with, sent),
+            };
+            match taken {
+                Ok(()) => sent.map(Ok),
+                wrong => Ok(wrong),
+            }
+        })
     }
 
     fn compare(&self, offset: u64, mut bytes: &[u8]) -> io::Result<()> {

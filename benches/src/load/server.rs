@@ -106,12 +106,8 @@ struct Loop {
 impl Loop {
     fn new(listener: TcpListener) -> io::Result<Loop> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(
-            &epoll,
-            &listener,
-            EventData::new_u64(LISTENER),
-            EventFlags::IN,
-        )?;
+        let data = EventData::new_u64(LISTENER);
+        epoll::add(&epoll, &listener, data, EventFlags::IN)?;
         Ok(Loop {
             epoll: Arc::new(epoll),
             listener,
@@ -145,12 +141,8 @@ impl Loop {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            epoll::add(
-                &self.epoll,
-                &fd,
-                EventData::new_u64(index as u64),
-                EventFlags::IN,
-            )?;
+            let data = EventData::new_u64(index as u64);
+            epoll::add(&self.epoll, &fd, data, EventFlags::IN)?;
             self.connections[index] = Some(Connection {
                 fd: Arc::new(fd),
                 head: [0; COMMAND],
@@ -162,17 +154,12 @@ impl Loop {
     }
 
     fn ready(&mut self, index: usize) {
+        let (epoll, pattern) = (&self.epoll, &self.pattern);
         let Some(connection) = &mut self.connections[index] else {
             return;
         };
         let outcome = match connection.echo {
-            0 => command(
-                connection,
-                index,
-                &self.epoll,
-                &self.pattern,
-                &mut self.buffer,
-            ),
+            0 => command(connection, index, epoll, pattern, &mut self.buffer),
             _ => echo(connection, &mut self.buffer),
         };
         match outcome {
@@ -217,56 +204,33 @@ fn command(
         return Ok(());
     }
     connection.have = 0;
-    match Command::decode(&connection.head) {
-        None => Err(Errno::PROTO),
-        Some(Command::Echo) => {
+    match Command::decode(&connection.head).ok_or(Errno::PROTO)? {
+        Command::Echo => connection.echo = u64::MAX,
+        Command::Reply { bytes } => connection.echo = bytes,
+        Command::EchoAll => {
             connection.echo = u64::MAX;
-            echo(connection, buffer)
+            return send_all(&connection.fd, &connection.head);
         }
-        Some(Command::EchoAll) => {
-            connection.echo = u64::MAX;
-            send_all(&connection.fd, &connection.head)
-        }
-        Some(Command::Reply { bytes }) => {
-            connection.echo = bytes;
-            echo(connection, buffer)
-        }
-        Some(Command::Transfer { down, up }) => {
+        Command::Transfer { down, up } => {
             epoll::delete(epoll, &connection.fd)?;
-            let (fd, epoll, pattern) = (
-                Arc::clone(&connection.fd),
-                Arc::clone(epoll),
-                Arc::clone(pattern),
-            );
+            let (fd, epoll) = (Arc::clone(&connection.fd), Arc::clone(epoll));
+            let pattern = Arc::clone(pattern);
             thread::spawn(move || {
                 if transfer(&fd, down, up, &pattern).is_err() {
                     // The epoll thread then reads the end of file and closes.
                     let _ = shutdown(&fd, Shutdown::Both);
                 }
-                let _ = epoll::add(
-                    &epoll,
-                    &fd,
-                    EventData::new_u64(index as u64),
-                    EventFlags::IN,
-                );
+                let data = EventData::new_u64(index as u64);
+                let _ = epoll::add(&epoll, &fd, data, EventFlags::IN);
             });
-            Ok(())
+            return Ok(());
         }
     }
+    echo(connection, buffer)
 }
 
 fn transfer(fd: &OwnedFd, down: u64, up: u64, pattern: &Pattern) -> io::Result<()> {
-    let taken = thread::scope(|s| {
-        let sending = (down > 0 && up > 0).then(|| s.spawn(|| pattern.send(fd.as_fd(), down)));
-        let taken = pattern.receive(fd.as_fd(), up);
-        match sending {
-            Some(thread) => thread
-                .join()
-                .map_err(|_| io::Error::other("the sender panicked"))??,
-            None => pattern.send(fd.as_fd(), down)?,
-        }
-        Ok::<_, io::Error>(taken)
-    })?;
+    let taken = pattern.exchange(fd.as_fd(), down, up)?;
     let verdict = Verdict {
         received: up,
         all_right: taken.is_ok(),

@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
-use std::thread;
 
+use super::client::wrong;
 use super::pattern::Pattern;
 use super::wire::{Command, Verdict, VERDICT};
 
@@ -12,32 +12,17 @@ use super::wire::{Command, Verdict, VERDICT};
 ///
 /// # Errors
 /// A byte that differs, an early end, or a stall of the socket's time limit.
-pub fn transfer(mut stream: &TcpStream, down: u64, up: u64, pattern: &Pattern) -> io::Result<()> {
+pub fn transfer(mut stream: &TcpStream, [down, up]: [u64; 2], pattern: &Pattern) -> io::Result<()> {
     stream.write_all(&Command::Transfer { down, up }.encode())?;
-    thread::scope(|s| {
-        let sending = (down > 0 && up > 0).then(|| s.spawn(|| pattern.send(stream.as_fd(), up)));
-        pattern.receive(stream.as_fd(), down)?;
-        match sending {
-            Some(thread) => thread
-                .join()
-                .map_err(|_| io::Error::other("the sender panicked"))?,
-            None => pattern.send(stream.as_fd(), up),
-        }
-    })?;
+    pattern.exchange(stream.as_fd(), up, down)??;
     let mut bytes = [0; VERDICT];
     stream.read_exact(&mut bytes)?;
-    let verdict = Verdict::decode(&bytes);
-    if verdict
-        == (Verdict {
-            received: up,
-            all_right: true,
-        })
-    {
-        Ok(())
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the server received wrong bytes",
-        ))
+    let wanted = Verdict {
+        received: up,
+        all_right: true,
+    };
+    match Verdict::decode(&bytes) == wanted {
+        true => Ok(()),
+        false => Err(wrong("the server received wrong bytes")),
     }
 }

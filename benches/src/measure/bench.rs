@@ -130,7 +130,8 @@ impl Bench {
     /// How many connections fit the descriptors of a process that has `each` of them for one: at most `wanted`, noted where
     /// it is fewer, and at most `own`, which is the peer's limit.
     pub fn fitting(&self, wanted: usize, each: usize, own: Option<usize>) -> usize {
-        let (fit, own) = (fitting(self.descriptors, each), own.unwrap_or(usize::MAX));
+        let fit = (self.descriptors as usize).saturating_sub(SPARE) / each;
+        let own = own.unwrap_or(usize::MAX);
         let count = wanted.min(own).min(fit);
         if count < wanted {
             let why = match own <= fit {
@@ -186,10 +187,6 @@ impl Bench {
     }
 }
 
-fn fitting(descriptors: u64, each: usize) -> usize {
-    (descriptors as usize).saturating_sub(SPARE) / each
-}
-
 /// What one sample found.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
@@ -211,13 +208,24 @@ impl Taken {
 
 #[cfg(test)]
 mod tests {
-    use super::fitting;
+    use super::*;
 
     #[test]
-    fn ten_thousand_connections_fit_usual_limits_and_no_less() {
-        assert!(fitting(20_000, 1) >= 10_000);
-        assert_eq!(fitting(20_000, 2), 9_900);
-        assert_eq!(fitting(1_024, 1), 824);
-        assert_eq!(fitting(100, 2), 0);
+    fn connections_fit_the_descriptors_and_the_peer_or_a_note_says_so() {
+        let fitting = |descriptors, wanted, each, own| {
+            let (options, stop) = (Options::default(), Stop::default());
+            let bench = Bench::new(&options, None, descriptors, PathBuf::new(), stop).unwrap();
+            let count = bench.fitting(wanted, each, own);
+            (count, bench.noted().concat())
+        };
+        assert_eq!(fitting(20_000, 10_000, 1, None), (10_000, String::new()));
+        let (count, why) = fitting(20_000, 10_000, 2, None);
+        assert!(
+            count == 9_900 && why.ends_with("20000 descriptors"),
+            "{why}"
+        );
+        let (count, why) = fitting(20_000, 10_000, 2, Some(1_000));
+        assert!(count == 1_000 && why.contains("peers.toml"), "{why}");
+        assert_eq!(fitting(100, 1_000, 1, Some(9)).0, 0);
     }
 }

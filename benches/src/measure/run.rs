@@ -15,12 +15,11 @@ use super::rounds::Rounds;
 use super::turns::{seed, Turns};
 use crate::model::{LeftOut, Results};
 use crate::peers::find::{find, project};
-use crate::peers::{spec, Spec};
+use crate::peers::{spec, Found, Spec};
 use crate::stop::Stop;
 use crate::tools::machine::{describe, pick_cores, raise_descriptors};
 
-/// Measures one rig, of those that `peers.toml` may name, and writes its results to `out` after each group, so that no
-/// accident costs more than one.
+/// Measures one rig, of those that `peers.toml` may name, and writes its results to `out`.
 ///
 /// # Errors
 /// When a peer is missing, when the command line names what there isn't, and in a strict run the first failure.
@@ -42,35 +41,15 @@ pub fn run(
     let specs = spec::named(&all, rig.name, &options.peers)?;
     let left_out = left_out(rig, &groups, &all, &specs);
     let scratch = Scratch::new()?;
-    let (mut peers, mut missing) = (Vec::new(), Vec::new());
-    for spec in specs {
-        stop.check()?;
-        eprintln!("looking for {}", spec.name);
-        // Of those alone whose build time is a figure.
-        let is_timed = |group: &Group| group.has("build") && spec.takes_part(group.name);
-        let clean = options.clean && rig.groups.iter().any(is_timed);
-        match find(&spec, &project, &scratch.0, clean) {
-            Ok(peer) => peers.push(peer),
-            Err(why) => missing.push(format!(
-                "{} is missing: {why}; {}",
-                spec.name,
-                spec.install()
-            )),
-        }
-    }
-    // A comparison that lacks a peer looks whole.
-    if !missing.is_empty() {
-        return Err(io::Error::other(missing.join("\n")));
-    }
+    let peers = find_all(rig, specs, options, &scratch.0, stop)?;
+    let without = |spec: &Spec| names(rig.groups.iter().filter(|g| !spec.takes_part(g.name)));
+    let described = peers.iter().map(|peer| peer.described(without(&peer.spec)));
+    let described = described.collect();
 
     let descriptors = raise_descriptors();
     let cores = available_parallelism()?.get();
     let pinned = pick_cores();
     fs::create_dir_all(out)?;
-    let without = |spec: &Spec| {
-        let others = rig.groups.iter().filter(|g| !spec.takes_part(g.name));
-        names(others)
-    };
     let mut results = Results {
         rig: rig.name,
         question: rig.question,
@@ -85,10 +64,7 @@ pub fn run(
         left_out,
         figures: rig.figures().copied().collect(),
         plotted: rig.plotted.to_vec(),
-        peers: peers
-            .iter()
-            .map(|found| found.described(without(&found.spec)))
-            .collect(),
+        peers: described,
         ..Results::default()
     };
     if let Some(note) = rig.quick_note.filter(|_| options.quick) {
@@ -96,27 +72,64 @@ pub fn run(
     }
     let folder = scratch.0.clone();
     let bench = Bench::new(options, pinned, descriptors, folder, stop.clone())?;
-    let rounds = groups
-        .iter()
-        .map(|group| Rounds::of(group, &bench, &peers, &results));
-    let rounds: Vec<Rounds> = rounds.collect();
-    let mut progress = Progress::new(rounds.iter().map(Rounds::expected).sum());
-    let mut turns = Turns::new(results.seed.unwrap_or_default());
-    for group in &rounds {
-        group.take(&bench, &mut turns, &mut progress, &mut results)?;
-        results.write(out)?;
-    }
-    progress.finish();
+    sample(&bench, &groups, &peers, &mut results, out)?;
     results.interrupted = stop.asked();
-    for text in results
-        .zeros()
-        .into_iter()
-        .chain(disagreements(rig, &results))
-    {
+    let noticed = results.zeros().into_iter();
+    for text in noticed.chain(disagreements(rig, &results)) {
         results.note(text);
     }
     results.write(out)?;
     Ok(results)
+}
+
+/// Every peer, or an error that names each that is missing: a comparison that lacks one looks whole.
+fn find_all(
+    rig: &Rig,
+    specs: Vec<Spec>,
+    options: &Options,
+    scratch: &Path,
+    stop: &Stop,
+) -> io::Result<Vec<Found>> {
+    let project = project()?;
+    let (mut peers, mut missing) = (Vec::new(), Vec::new());
+    for spec in specs {
+        stop.check()?;
+        eprintln!("looking for {}", spec.name);
+        // From nothing those alone whose build time is a figure.
+        let is_timed = |group: &Group| group.has("build") && spec.takes_part(group.name);
+        let clean = options.clean && rig.groups.iter().any(is_timed);
+        match find(&spec, &project, scratch, clean) {
+            Ok(peer) => peers.push(peer),
+            Err(why) => {
+                let (name, install) = (&spec.name, spec.install());
+                missing.push(format!("{name} is missing: {why}; {install}"));
+            }
+        }
+    }
+    match missing.is_empty() {
+        true => Ok(peers),
+        false => Err(io::Error::other(missing.join("\n"))),
+    }
+}
+
+/// Takes every sample that is planned, and writes after each group, so that no accident costs more than one.
+fn sample(
+    bench: &Bench,
+    groups: &[Group],
+    peers: &[Found],
+    results: &mut Results,
+    out: &Path,
+) -> io::Result<()> {
+    let rounds = groups.iter().map(|g| Rounds::of(g, bench, peers, results));
+    let rounds: Vec<Rounds> = rounds.collect();
+    let mut progress = Progress::new(rounds.iter().map(Rounds::expected).sum());
+    let mut turns = Turns::new(results.seed.unwrap_or_default());
+    for group in &rounds {
+        group.take(bench, &mut turns, &mut progress, results)?;
+        results.write(out)?;
+    }
+    progress.finish();
+    Ok(())
 }
 
 /// What the rig has and the command line didn't ask for.

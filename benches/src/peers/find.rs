@@ -1,6 +1,7 @@
 //! Builds a peer or looks for it, and asks for its version. One that can't be had is named with its reason.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::spec::Spec;
+use crate::model::Peer;
 
 /// A peer that can be started.
 #[derive(Clone, Debug)]
@@ -22,57 +24,61 @@ pub struct Found {
     pub built_in: Option<Duration>,
 }
 
-/// A peer that can't, and why.
-#[derive(Clone, Debug)]
-pub struct Missing {
-    pub spec: Spec,
-    pub reason: String,
-}
-
-/// Looks for one peer. `project` is the folder above `benches/`; executables are copied to `folder`, since two builds
-/// may write to one path. With `clean`, cargo builds it into an empty folder.
-pub fn find(spec: Spec, project: &Path, folder: &Path, clean: bool) -> Result<Found, Box<Missing>> {
-    match try_find(&spec, project, folder, clean) {
-        Ok((binary, version, built_in)) => Ok(Found {
+impl Found {
+    /// One that isn't built here and whose version isn't asked for.
+    pub fn of_package(spec: Spec) -> Found {
+        Found {
             spec,
-            version,
-            binary,
-            built_in,
-        }),
-        Err(reason) => Err(Box::new(Missing { spec, reason })),
+            version: String::new(),
+            binary: PathBuf::new(),
+            built_in: None,
+        }
+    }
+
+    /// As the results keep it, asked for all but these figures.
+    pub fn described(&self, without: Vec<String>) -> Peer {
+        let spec = &self.spec;
+        Peer {
+            name: spec.name.clone(),
+            kind: spec.kind,
+            about: spec.about.clone(),
+            splice: spec.splice,
+            same_steps: spec.same_steps,
+            again: spec.again().cloned(),
+            // With its placeholders: paths say something about a machine and nothing about a peer.
+            start: spec.start.join(" "),
+            version: self.version.clone(),
+            tls: spec.tls,
+            without,
+        }
     }
 }
 
-type Things = (PathBuf, String, Option<Duration>);
+/// Looks for one peer. `project` is the folder above `benches/`; executables are copied to `folder`, since two builds
+/// may write to one path. With `clean`, cargo builds it into an empty folder. The error says why it can't be had.
+pub fn find(spec: &Spec, project: &Path, folder: &Path, clean: bool) -> Result<Found, String> {
+    let mut found = Found::of_package(spec.clone());
+    if let Some(command) = &spec.build {
+        found.binary = folder.join(&spec.name);
+        found.built_in = build(command, project, &found.binary, clean)?;
+    }
+    found.version = version(spec, project)?;
+    Ok(found)
+}
 
-fn try_find(spec: &Spec, project: &Path, folder: &Path, clean: bool) -> Result<Things, String> {
-    let mut built_in = None;
-    let binary = match &spec.build {
-        Some(command) => {
-            let kept = folder.join(&spec.name);
-            built_in = build(command, project, &kept, clean)?;
-            kept
-        }
-        None => PathBuf::new(),
+/// What its lock file or its own command says.
+pub fn version(spec: &Spec, project: &Path) -> Result<String, String> {
+    if let Some([lock, package]) = &spec.locked {
+        let named = |e: &dyn Display| format!("{lock}: {e}");
+        let text = fs::read_to_string(project.join(lock)).map_err(|e| named(&e))?;
+        let version = locked(&text, package).map_err(|e| named(&e))?;
+        let (package, _) = package.split_once('@').unwrap_or((package, ""));
+        return Ok(format!("{package} {version}"));
+    }
+    let [program, arguments @ ..] = spec.version.as_deref().unwrap_or_default() else {
+        return Ok("unknown".to_string());
     };
-    let version = match (&spec.locked, &spec.version) {
-        (Some([lock, package]), _) => {
-            let text =
-                fs::read_to_string(project.join(lock)).map_err(|e| format!("{lock}: {e}"))?;
-            let version = locked(&text, package).map_err(|e| format!("{lock}: {e}"))?;
-            let (package, _) = package.split_once('@').unwrap_or((package, ""));
-            format!("{package} {version}")
-        }
-        (None, Some(command)) => {
-            let (program, arguments) = command
-                .split_first()
-                .ok_or("its version command is empty")?;
-            let output = Command::new(program).args(arguments).output();
-            version_line(&output.map_err(|e| format!("{program}: {e}"))?)
-        }
-        (None, None) => "unknown".to_string(),
-    };
-    Ok((binary, version, built_in))
+    Ok(version_line(&run(Command::new(program).args(arguments))?))
 }
 
 /// Runs a build command whose executable becomes `kept`: cargo's one, or what another command writes to `{binary}`.
@@ -83,27 +89,28 @@ fn build(
     kept: &Path,
     clean: bool,
 ) -> Result<Option<Duration>, String> {
-    let words: Vec<String> = command
-        .split_whitespace()
-        .map(|word| word.replace("{binary}", &kept.to_string_lossy()))
+    let binary = kept.to_string_lossy();
+    let words = command.split_whitespace();
+    let words: Vec<String> = words
+        .map(|word| word.replace("{binary}", &binary))
         .collect();
     let (program, arguments) = words.split_first().ok_or("its build command is empty")?;
-    let manifest = arguments
+    let mut from_manifest = arguments
         .iter()
-        .skip_while(|word| *word != "--manifest-path")
-        .nth(1);
+        .skip_while(|word| *word != "--manifest-path");
+    let manifest = from_manifest.nth(1);
     if let Some(manifest) = manifest.filter(|path| !project.join(path).exists()) {
         return Err(format!("{manifest} does not exist"));
     }
-    let mut builder = Command::new(program);
-    builder.args(arguments).current_dir(project);
     let is_cargo = program == "cargo";
-    if is_cargo {
-        builder.arg("--message-format=json-render-diagnostics");
-    }
     // The programs of benches/ share a package: its time would say nothing about one of them.
     let of_its_own = !manifest.is_some_and(|path| path.starts_with("benches/"));
     let clean = clean && is_cargo && of_its_own;
+    let mut builder = Command::new(program);
+    builder.args(arguments).current_dir(project);
+    if is_cargo {
+        builder.arg("--message-format=json-render-diagnostics");
+    }
     let target = kept.with_extension("target");
     if clean {
         let mut fetch = Command::new(program);
@@ -111,40 +118,41 @@ fn build(
         if let Some(manifest) = manifest {
             fetch.args(["--manifest-path", manifest]);
         }
-        let output = fetch.output().map_err(|e| format!("{program}: {e}"))?;
-        if !output.status.success() {
-            return Err(format!("its packages: {}", first_error(&output)));
-        }
+        succeed("its packages", &mut fetch)?;
         builder.env("CARGO_TARGET_DIR", &target);
     }
     let begun = Instant::now();
-    let output = builder.output().map_err(|e| format!("{program}: {e}"))?;
+    let output = succeed("its build failed", &mut builder)?;
     let took = clean.then(|| begun.elapsed());
-    if !output.status.success() {
-        return Err(format!("its build failed: {}", first_error(&output)));
-    }
     if !is_cargo {
         return Ok(None);
     }
-    let made = executables(&String::from_utf8_lossy(&output.stdout));
-    match &made[..] {
-        [one] => fs::copy(one, kept)
-            .map(drop)
-            .map_err(|e| format!("its executable can't be copied: {e}"))?,
+    match &executables(&String::from_utf8_lossy(&output.stdout))[..] {
+        [one] => fs::copy(one, kept).map_err(|e| format!("its executable can't be copied: {e}"))?,
         [] => return Err("its build made no executable".to_string()),
         _ => return Err("its build made several executables; name one with --bin".to_string()),
-    }
+    };
     if clean {
         fs::remove_dir_all(&target).map_err(|e| format!("{}: {e}", target.display()))?;
     }
     Ok(took)
 }
 
-fn first_error(output: &Output) -> String {
+fn run(command: &mut Command) -> Result<Output, String> {
+    let output = command.output();
+    output.map_err(|e| format!("{}: {e}", command.get_program().display()))
+}
+
+/// An error is what failed and its first line, or its last one where none says "error".
+fn succeed(what: &str, command: &mut Command) -> Result<Output, String> {
+    let output = run(command)?;
+    if output.status.success() {
+        return Ok(output);
+    }
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find(|line| line.starts_with("error"));
     let line = line.or_else(|| text.lines().next_back());
-    line.unwrap_or("no reason given").to_string()
+    Err(format!("{what}: {}", line.unwrap_or("no reason given")))
 }
 
 /// The executables among cargo's messages.
@@ -177,20 +185,11 @@ fn locked(lock: &str, package: &str) -> Result<String, String> {
 }
 
 /// The first line that speaks of a version, else the first that says anything.
-pub fn version_line(output: &Output) -> String {
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    let lines = || {
-        out.lines()
-            .chain(err.lines())
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-    };
-    let line = lines()
-        .find(|line| line.contains("version"))
-        .or_else(|| lines().next());
+fn version_line(output: &Output) -> String {
+    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let lines = || said.iter().flat_map(|text| text.lines()).map(str::trim);
+    let line = lines().find(|line| line.contains("version"));
+    let line = line.or_else(|| lines().find(|line| !line.is_empty()));
     // Some add their home page.
     let line = line.unwrap_or("unknown");
     line.split(" - http").next().unwrap_or(line).to_string()
@@ -232,32 +231,29 @@ mod tests {
 
     #[test]
     fn a_version_is_the_line_that_says_so() {
-        let output = |out: &str, err: &str| Output {
-            status: std::process::ExitStatus::from_raw(0),
-            stdout: out.into(),
-            stderr: err.into(),
+        let line = |out: &str, err: &str| {
+            version_line(&Output {
+                status: std::process::ExitStatus::from_raw(0),
+                stdout: out.into(),
+                stderr: err.into(),
+            })
         };
-        let socat = output(
+        let socat = line(
             "socat by its authors\nsocat version 1.7.4.4 on some day\n",
             "",
         );
-        assert_eq!(version_line(&socat), "socat version 1.7.4.4 on some day");
+        assert_eq!(socat, "socat version 1.7.4.4 on some day");
         assert_eq!(
-            version_line(&output("", "nginx version: nginx/1.22.1\n")),
+            line("", "nginx version: nginx/1.22.1\n"),
             "nginx version: nginx/1.22.1"
         );
-        assert_eq!(version_line(&output("", "")), "unknown");
+        assert_eq!(line("", ""), "unknown");
     }
 
     #[test]
     fn a_manifest_that_is_not_there_is_the_reason() {
-        let reason = build(
-            "cargo build --manifest-path none/Cargo.toml",
-            Path::new("/"),
-            Path::new("/dev/null"),
-            false,
-        )
-        .unwrap_err();
+        let command = "cargo build --manifest-path none/Cargo.toml";
+        let reason = build(command, Path::new("/"), Path::new("/dev/null"), false).unwrap_err();
         assert_eq!(reason, "none/Cargo.toml does not exist");
     }
 }

@@ -4,6 +4,6 @@ pub mod find;
 pub mod running;
 pub mod spec;
 
-pub use find::{Found, Missing};
+pub use find::Found;
 pub use running::{Running, Under};
-pub use spec::{Kind, Setup, Spec};
+pub use spec::{Setup, Spec};

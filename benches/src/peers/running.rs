@@ -14,8 +14,9 @@ use rustix::process::{kill_process, kill_process_group, Pid, Signal};
 
 use super::find::{project, Found};
 use super::spec::{Places, Setup};
+use crate::model::Cores;
 use crate::sys::dies_with_us;
-use crate::tools::machine::{pin, pin_to, raise_descriptors, Cores};
+use crate::tools::machine::{pin, raise_descriptors};
 
 /// callgrind makes a start fifty times longer.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -62,13 +63,13 @@ impl Running {
         folder: &Path,
         cores: Option<Cores>,
     ) -> io::Result<Running> {
-        let mut result = Running::start_on(free_port()?, peer, setup, under, folder, cores);
+        let start = || Running::start_on(free_port()?, peer, setup, under, folder, cores);
+        let is_taken = |result: &io::Result<Running>| matches!(result, Err(e) if e.kind() == io::ErrorKind::AddrInUse);
+        let mut result = start();
         for _ in 1..PORTS {
-            match &result {
-                Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
-                _ => break,
+            if is_taken(&result) {
+                result = start();
             }
-            result = Running::start_on(free_port()?, peer, setup, under, folder, cores);
         }
         result
     }
@@ -98,13 +99,8 @@ impl Running {
             let text = text.replace("{settings}", &peer.spec.settings);
             fs::write(&config, places.fill(&text))?;
         }
-        let words: Vec<String> = peer
-            .spec
-            .start
-            .iter()
-            .map(|word| places.fill(word))
-            .collect();
-        let mut command = command(under, &words);
+        let words = peer.spec.start.iter().map(|word| places.fill(word));
+        let mut command = command(under, words);
         command
             .stdin(Stdio::null())
             .stderr(File::create(&complaints)?);
@@ -206,31 +202,26 @@ fn pid(id: u32) -> io::Result<Pid> {
 }
 
 /// The words of a start command under the tool.
-pub fn command(under: &Under, words: &[String]) -> Command {
-    match under {
-        Under::Nothing => {
-            let mut command = Command::new(&words[0]);
-            command.args(&words[1..]);
-            command
-        }
+pub fn command(under: &Under, words: impl Iterator<Item = String>) -> Command {
+    let tool = match under {
+        Under::Nothing => Vec::new(),
         Under::Callgrind(out) => {
-            let mut command = Command::new("valgrind");
             let out = format!("--callgrind-out-file={}.%p", out.display());
-            command
-                .args(["--quiet", "--tool=callgrind", &out, "--"])
-                .args(words);
-            command
+            ["valgrind", "--quiet", "--tool=callgrind", &out, "--"]
+                .map(String::from)
+                .to_vec()
         }
         Under::Strace(out) => {
-            let mut command = Command::new("strace");
-            command
-                .args(["-f", "-c", "-o"])
-                .arg(out)
-                .arg("--")
-                .args(words);
-            command
+            let out = out.display().to_string();
+            ["strace", "-f", "-c", "-o", &out, "--"]
+                .map(String::from)
+                .to_vec()
         }
-    }
+    };
+    let mut words = tool.into_iter().chain(words);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
 }
 
 /// A child inherits the core of the thread that starts it.
@@ -238,12 +229,10 @@ fn spawn_on(command: &mut Command, cores: Option<Cores>, threads: usize) -> io::
     let Some(cores) = cores else {
         return command.spawn();
     };
-    match threads {
-        1 => pin(cores.peer)?,
-        _ => pin_to(&[cores.peer, cores.load])?,
-    }
+    let both = [cores.peer, cores.load];
+    pin(&both[..threads.min(2)])?;
     let child = command.spawn();
-    pin(cores.load)?;
+    pin(&[cores.load])?;
     child
 }
 
@@ -280,12 +269,7 @@ mod tests {
             "[[relay]]\nname = 'it'\nkind = 'program'\nabout = ''\ninstall = 'x'\nready_line = 'listens'\n\
              start = {words:?}"
         );
-        let peer = Found {
-            spec: spec::parse(&entry, "relay", &[]).unwrap().remove(0),
-            version: String::new(),
-            binary: PathBuf::new(),
-            built_in: None,
-        };
+        let peer = Found::of_package(spec::parse(&entry, &[], "relay").unwrap().remove(0));
         let (nobody, nothing) = (Setup::serving(1), Under::Nothing);
         let port =
             Running::start(&peer, nobody, &nothing, &folder, None).map(|peer| peer.listen.port());
@@ -299,7 +283,7 @@ mod tests {
 
     #[test]
     fn one_thread_has_a_core_of_its_own_and_two_have_both() {
-        let Some(cores) = Cores::pick() else {
+        let Some(cores) = crate::tools::machine::pick_cores() else {
             return; // one core
         };
         let allowed = |threads| {

@@ -4,21 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Subject,
-    Variant,
-    Floor,
-    Program,
-    Package,
-    Control,
-}
+use crate::model::Kind;
 
 /// One entry; the head of `peers.toml` says what each field means.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub name: String,
@@ -83,68 +74,53 @@ impl Spec {
     }
 }
 
-/// The peers of a rig in the list that comes with it.
+/// Reads the entries of one rig; `rigs` are all that the file may have entries of.
 ///
 /// # Errors
-/// Those of [`parse`].
-pub fn shipped(rig: &str) -> io::Result<Vec<Spec>> {
-    parse(include_str!("../../peers.toml"), rig, &[])
+/// Names the entry that is wrong, and what is wrong with it.
+pub fn parse(text: &str, rigs: &[&str], rig: &str) -> io::Result<Vec<Spec>> {
+    let file: File = toml::from_str(text).map_err(io::Error::other)?;
+    let wrong = |text: String| Err(io::Error::other(format!("peers.toml: {text}")));
+    let is_unknown = |name: &&String| *name != rig && !rigs.contains(&name.as_str());
+    if let Some(name) = file.keys().find(is_unknown) {
+        let known = rigs.join(", ");
+        return wrong(format!("[[{name}]] is no rig; there are {known}"));
+    }
+    let Some(entries) = file.get(rig) else {
+        return wrong(format!("there is no [[{rig}]]"));
+    };
+    let specs = entries.iter().map(|entry| spec(&file, rig, entry));
+    let specs: Vec<Spec> = specs.collect::<io::Result<_>>()?;
+    let mut names = BTreeSet::new();
+    for spec in &specs {
+        let faults = [
+            (!names.insert(&spec.name), "is named twice"),
+            (spec.start.is_empty(), "is started with nothing"),
+            (spec.install().is_empty(), "has neither install nor build"),
+            (
+                !spec.groups.is_empty() && !spec.without.is_empty(),
+                "has both groups and without",
+            ),
+        ];
+        if let Some((_, fault)) = faults.iter().find(|(is_it, _)| *is_it) {
+            return wrong(format!("{} in [[{rig}]] {fault}", spec.name));
+        }
+    }
+    Ok(specs)
 }
 
-/// Reads the file and keeps the entries of one rig that are named in `only`, or all of them when it names none.
-pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
-    let file: File = toml::from_str(text).map_err(io::Error::other)?;
-    let known = |name: &&String| {
-        *name == rig
-            || crate::rigs::RIGS
-                .iter()
-                .any(|other| other.name == name.as_str())
-    };
-    if let Some(name) = file.keys().find(|name| !known(name)) {
-        let text = format!(
-            "peers.toml has [[{name}]], which is no rig; there are {}",
-            rigs()
-        );
-        return Err(io::Error::other(text));
-    }
-    let entries = file
-        .get(rig)
-        .ok_or_else(|| io::Error::other(format!("peers.toml has no [[{rig}]]")))?;
-    let mut names = BTreeSet::new();
-    let specs: Vec<Spec> = entries
-        .iter()
-        .map(|entry| spec(&file, rig, entry))
-        .collect::<io::Result<_>>()?;
-    for spec in &specs {
-        if !names.insert(spec.name.as_str()) {
-            return Err(io::Error::other(format!(
-                "peers.toml names {} twice in [[{rig}]]",
-                spec.name
-            )));
-        }
-        let wrong = |what: &str| {
-            Err(io::Error::other(format!(
-                "peers.toml: {} {what}",
-                spec.name
-            )))
-        };
-        if spec.start.is_empty() {
-            return wrong("is started with nothing");
-        }
-        if spec.install().is_empty() {
-            return wrong("has neither install nor build");
-        }
-        if !spec.groups.is_empty() && !spec.without.is_empty() {
-            return wrong("has both groups and without");
-        }
-    }
-    if let Some(name) = only.iter().find(|name| !names.contains(name.as_str())) {
-        let known: Vec<&str> = names.into_iter().collect();
+/// Those of the names in `only`, or all when it has none.
+///
+/// # Errors
+/// For an unknown name, with those that there are.
+pub fn named(all: &[Spec], rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
+    let known: Vec<&str> = all.iter().map(|spec| spec.name.as_str()).collect();
+    if let Some(name) = only.iter().find(|name| !known.contains(&name.as_str())) {
         let text = format!("no peer {name:?}; {rig} has {}", known.join(", "));
         return Err(io::Error::other(text));
     }
-    let wanted = |spec: &Spec| only.is_empty() || only.contains(&spec.name);
-    Ok(specs.into_iter().filter(wanted).collect())
+    let wanted = |spec: &&Spec| only.is_empty() || only.contains(&spec.name);
+    Ok(all.iter().filter(wanted).cloned().collect())
 }
 
 /// Reads one entry, with the fields that it takes from another.
@@ -183,11 +159,6 @@ fn whole(file: &File, rig: &str, entry: &Entry, depth: usize) -> Result<Entry, S
     whole.retain(|field, _| !OWN.contains(&field));
     whole.extend(entry.clone());
     Ok(whole)
-}
-
-fn rigs() -> String {
-    let names: Vec<&str> = crate::rigs::RIGS.iter().map(|rig| rig.name).collect();
-    names.join(", ")
 }
 
 /// What a rig asks of a peer.
@@ -269,98 +240,81 @@ impl Places<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_shipped_file_has_peers_and_one_subject_for_each_rig() {
-        for rig in crate::rigs::RIGS {
-            let specs = shipped(rig.name).unwrap();
-            let subjects = specs.iter().filter(|s| s.kind == Kind::Subject);
-            assert_eq!(subjects.count(), 1, "{}", rig.name);
-            for spec in &specs {
-                assert!(
-                    spec.version.is_some() || spec.locked.is_some(),
-                    "{} has no version",
-                    spec.name
-                );
-                let groups: Vec<&str> = rig.groups.iter().map(|g| g.name).collect();
-                let named = spec.without.iter().chain(&spec.groups);
-                let unknown = named.clone().find(|g| !groups.contains(&g.as_str()));
-                assert_eq!(unknown, None::<&String>, "{}", spec.name);
-            }
-        }
+    const ENTRY: &str =
+        "[[relay]]\nname = 'x'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'make x'\n";
+
+    fn relays(list: &str) -> io::Result<Vec<Spec>> {
+        parse(list, &["echo", "tunnel"], "relay")
     }
 
     #[test]
     fn keeps_only_the_named_peers_and_refuses_unknown_ones() {
-        let entry = |name| {
-            format!("[[relay]]\nname = '{name}'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'x'\n")
+        let all = relays(&[ENTRY, &ENTRY.replace("'x'\nkind", "'y'\nkind")].concat()).unwrap();
+        let only = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            named(&all, "relay", &names)
         };
-        let list = entry("socat") + &entry("other");
-        let only = |name: &str| parse(&list, "relay", &[name.to_string()]);
-        assert_eq!(only("socat").unwrap().len(), 1);
-        assert!(only("socket").unwrap_err().to_string().contains("socat"));
-        assert!(parse(&list, "echo", &[]).is_err());
+        assert_eq!(only(&[]).unwrap().len(), 2);
+        assert_eq!(only(&["y"]).unwrap()[0].name, "y");
+        assert!(only(&["z"]).unwrap_err().to_string().contains("x, y"));
     }
 
     #[test]
-    fn a_head_that_is_no_rig_is_an_error_that_names_it() {
-        let e = parse(
-            "[[relai]]\nname = 'x'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'x'\n",
-            "relay",
-            &[],
-        );
-        assert!(e.unwrap_err().to_string().contains("[[relai]]"));
+    fn a_wrong_entry_is_an_error_that_names_it() {
+        for (list, wanted) in [
+            (ENTRY.replace("relay", "relai"), "[[relai]]"),
+            (String::new(), "[[relay]]"),
+            (ENTRY.repeat(2), "x in [[relay]] is named twice"),
+            (
+                format!("{ENTRY}groups = ['cpu']\nwithout = ['bulk']"),
+                "has both",
+            ),
+            (ENTRY.replace("make x", ""), "has neither"),
+            (ENTRY.replace("['x']", "[]"), "with nothing"),
+            (format!("{ENTRY}names = 'x'"), "unknown field"),
+            (format!("{ENTRY}use = 'x'"), "x in [[relay]]: it can't use"),
+            (format!("{ENTRY}use = 'y'"), "x in [[relay]]: it can't use"),
+            (
+                format!("{ENTRY}use = 'echo/x'"),
+                "x in [[relay]]: it can't use",
+            ),
+        ] {
+            let e = relays(&list).unwrap_err().to_string();
+            assert!(e.contains(wanted), "{e}");
+        }
     }
 
     #[test]
     fn a_peer_is_asked_for_its_groups_or_for_all_but_some() {
-        let with = |line: &str| {
-            let entry = "[[relay]]\nname = 'x'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'make x'\n";
-            Ok::<_, io::Error>(parse(&format!("{entry}{line}"), "relay", &[])?.remove(0))
-        };
-        let asked = |line: &str| ["cpu", "bulk"].map(|group| with(line).unwrap().takes_part(group));
+        let with = |line: &str| relays(&format!("{ENTRY}{line}")).unwrap().remove(0);
+        let asked = |line: &str| ["cpu", "bulk"].map(|group| with(line).takes_part(group));
         assert_eq!(asked(""), [true, true]);
         assert_eq!(asked("without = ['cpu']"), [false, true]);
         assert_eq!(asked("groups = ['cpu']"), [true, false]);
-        assert!(with("groups = ['cpu']\nwithout = ['bulk']").is_err());
-        assert_eq!(with("").unwrap().install(), "make x");
-        assert_eq!(with("install = 'get x'").unwrap().install(), "get x");
-    }
-
-    #[test]
-    fn an_unknown_field_is_an_error() {
-        assert!(parse("[[relay]]\nnames = 'x'\n", "relay", &[]).is_err());
+        assert_eq!(with("").install(), "make x");
+        assert_eq!(with("install = 'get x'").install(), "get x");
     }
 
     #[test]
     fn an_entry_takes_what_it_does_not_set_from_the_one_that_it_uses() {
-        let list = "[[relay]]\nname = 'a'\nkind = 'program'\nabout = 'it'\nstart = ['x']\nbuild = 'make x'\n\
-                    groups = ['cpu']\nsplice = true\n\
-                    [[relay]]\nname = 'again'\nkind = 'control'\nuse = 'a'\n\
-                    [[echo]]\nname = 'b'\nkind = 'variant'\nuse = 'relay/a'\nstart = ['y']\n\
-                    [[tunnel]]\nname = 'c'\nkind = 'variant'\nuse = 'echo/b'\nsplice = false\n";
-        let relays = parse(list, "relay", &[]).unwrap();
-        let (first, again) = (&relays[0], &relays[1]);
+        let list = format!(
+            "{ENTRY}groups = ['cpu']\nsplice = true\n\
+                    [[relay]]\nname = 'again'\nkind = 'control'\nuse = 'x'\n\
+                    [[echo]]\nname = 'b'\nkind = 'variant'\nuse = 'relay/x'\nstart = ['y']\n\
+                    [[tunnel]]\nname = 'c'\nkind = 'variant'\nuse = 'echo/b'\nsplice = false\n"
+        );
+        let all = ["relay", "echo", "tunnel"]
+            .map(|rig| parse(&list, &["relay", "echo", "tunnel"], rig).unwrap());
+        let [[first, again], [b], [c]] = [&all[0][..], &all[1], &all[2]] else {
+            panic!()
+        };
         assert_eq!((first.again(), again.again()), (None, Some(&first.name)));
-        assert!(again.about.starts_with("a once more"));
+        assert!(again.about.starts_with("x once more"));
         assert!(again.splice && again.groups.is_empty());
-        let b = parse(list, "echo", &[]).unwrap().remove(0);
         assert_eq!((b.name.as_str(), b.start[0].as_str()), ("b", "y"));
         assert_eq!((b.kind, b.again()), (Kind::Variant, None));
-        let c = parse(list, "tunnel", &[]).unwrap().remove(0);
-        assert_eq!((c.about.as_str(), c.install()), ("it", "make x"));
+        assert_eq!((c.start[0].as_str(), c.install()), ("y", "make x"));
         assert!(b.splice && !c.splice);
-    }
-
-    #[test]
-    fn an_entry_that_uses_none_or_itself_is_an_error_that_names_it() {
-        for used in ["b", "echo/a", "a"] {
-            let list = format!("[[relay]]\nname = 'a'\nkind = 'program'\nuse = '{used}'\n");
-            let e = parse(&list, "relay", &[]).unwrap_err().to_string();
-            assert!(
-                e.contains("a in [[relay]]") && e.contains("can't use"),
-                "{e}"
-            );
-        }
     }
 
     #[test]

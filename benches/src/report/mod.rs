@@ -1,38 +1,12 @@
-//! Samples, what they say, and the page and the documents that show it.
+//! What runs say: verdicts, the page and its plot, and the tables of the project's documents.
 
+pub mod again;
+pub mod check;
 pub mod documents;
-mod file;
-pub mod headline;
-pub mod markers;
+mod judge;
+pub mod ladder;
+mod markers;
+mod number;
 pub mod page;
-pub mod results;
-pub mod standing;
-pub mod stats;
-pub mod targets;
-
-pub use results::{Figure, Results};
-
-/// Three significant digits, one more where 1.00 would hide on which side of 1 the value is, and thousands as they are.
-pub fn number(value: f64) -> String {
-    match value.abs() {
-        a if a >= 100.0 => format!("{value:.0}"),
-        a if a >= 10.0 => format!("{value:.1}"),
-        a if (0.995..1.005).contains(&a) && a != 1.0 => format!("{value:.3}"),
-        a if a >= 0.1 || a == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn numbers_have_three_digits() {
-        let found = [2553.4, 20.31, 1.256, 0.9969, 1.0, 0.0123, 0.0].map(number);
-        assert_eq!(
-            found,
-            ["2553", "20.3", "1.26", "0.997", "1.00", "0.0123", "0.00"]
-        );
-    }
-}
+pub mod run;
+mod standing;

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::results::{Peer, Results};
-use super::stats::Spread;
+use crate::model::{Peer, Results, Spread};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,54 +32,45 @@ impl Standing {
     }
 }
 
-impl Results {
-    /// How far a control differs from what it measures once more: to both sides, since which of two equal peers came out
-    /// ahead is chance. 0 without a control.
-    pub fn noise(&self, figure: &str) -> f64 {
-        let pair = |p: &Peer| self.ratio(figure, &p.name, p.again.as_ref()?);
-        let far = |c: Spread| c.low.ln().abs().max(c.high.ln().abs());
-        self.peers.iter().find_map(pair).map_or(0.0, far)
-    }
+/// How far a control differs from what it measures once more: to both sides, since which of two equal peers came out
+/// ahead is chance. 0 without a control.
+pub fn noise(results: &Results, figure: &str) -> f64 {
+    let pair = |p: &Peer| results.ratio(figure, &p.name, p.again.as_ref()?);
+    let far = |c: Spread| c.low.ln().abs().max(c.high.ln().abs());
+    results.peers.iter().find_map(pair).map_or(0.0, far)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Standing::{Better, Level, Noise, Worse};
     use super::*;
 
-    fn standing(low: f64, median: f64, high: f64) -> Standing {
+    fn standing([low, median, high]: [f64; 3], noise: f64, less_is_better: bool) -> Standing {
+        let count = 9;
         let ratio = Spread {
             median,
             low,
             high,
-            count: 9,
+            count,
         };
-        Standing::of(ratio, 1.05f64.ln(), true)
+        Standing::of(ratio, noise.ln(), less_is_better)
     }
 
     #[test]
-    fn only_an_interval_that_contains_one_is_level() {
-        assert_eq!(standing(0.60, 0.80, 1.02), Standing::Level);
-        assert_eq!(standing(0.60, 0.80, 0.996), Standing::Better);
-        assert_eq!(standing(0.60, 0.80, 0.99), Standing::Better);
-        assert_eq!(standing(1.05, 1.12, 1.22), Standing::Worse);
-    }
-
-    #[test]
-    fn less_than_the_control_differs_from_itself_is_noise_to_both_sides() {
-        assert_eq!(standing(1.02, 1.03, 1.04), Standing::Noise);
-        // 1 / 1.05 is 0.952.
-        assert_eq!(standing(0.95, 0.96, 0.97), Standing::Noise);
-        assert_eq!(standing(0.93, 0.94, 0.95), Standing::Better);
-    }
-
-    #[test]
-    fn of_a_rate_more_is_better() {
-        let ratio = Spread {
-            median: 1.2,
-            low: 1.2,
-            high: 1.2,
-            count: 1,
-        };
-        assert_eq!(Standing::of(ratio, 0.0, false), Standing::Better);
+    fn a_ratio_is_level_or_noise_or_has_a_better_side() {
+        for (ratio, wanted) in [
+            // Only an interval that contains 1 is level.
+            ([0.60, 0.80, 1.02], Level),
+            ([0.60, 0.80, 0.996], Better),
+            ([0.60, 0.80, 0.99], Better),
+            ([1.05, 1.12, 1.22], Worse),
+            // Less than the control differs from itself is noise to both sides; 1 / 1.05 is 0.952.
+            ([1.02, 1.03, 1.04], Noise),
+            ([0.95, 0.96, 0.97], Noise),
+            ([0.93, 0.94, 0.95], Better),
+        ] {
+            assert_eq!(standing(ratio, 1.05, true), wanted, "{ratio:?}");
+        }
+        assert_eq!(standing([1.2; 3], 1.0, false), Better);
     }
 }

@@ -1,63 +1,13 @@
-//! One module a rig, and what they have in common: a rig is a value, and [`run`] measures any of them.
+//! What is compared: one module a rig.
 
-mod again;
-pub mod bench;
-pub mod certificate;
-mod check;
 pub mod echo;
 pub mod growth;
-pub mod ladder;
-pub mod lives;
 pub mod plaintext;
-mod plan;
 pub mod profile;
-pub mod progress;
 pub mod relay;
-mod repeats;
-mod rounds;
-mod run;
 pub mod tunnel;
-mod turns;
 
-use std::io;
-
-pub use again::{again, outcomes_of};
-pub use bench::{Bench, Taken};
-pub use check::check;
-pub use plan::Plan;
-pub use run::{run, Options, Outcome};
-
-use crate::peers::Found;
-use crate::report::targets::Target;
-use crate::report::Figure;
-
-/// What is compared, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Rig {
-    /// Its name on the command line, in `peers.toml` and in the results.
-    pub name: &'static str,
-    /// One line above its report: what is compared with what.
-    pub question: &'static str,
-    /// The columns of the report.
-    pub figures: &'static [Figure],
-    /// Those of them that are drawn.
-    pub plotted: &'static [&'static str],
-    pub targets: &'static [Target],
-    /// Measured one after the other.
-    pub groups: &'static [Group],
-    /// What a reader of a quick run must know about its columns.
-    pub quick_note: Option<&'static str>,
-}
-
-/// Figures that one sample gives together.
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    pub name: &'static str,
-    pub figures: &'static [&'static str],
-    pub sample: fn(&Bench, &Found) -> io::Result<Taken>,
-    pub quick: Plan,
-    pub full: Plan,
-}
+use crate::measure::Rig;
 
 /// Every rig, in the order in which `all` runs them: what the headline needs comes first.
 pub const RIGS: &[&Rig] = &[
@@ -70,56 +20,90 @@ pub const RIGS: &[&Rig] = &[
     &plaintext::OVER_TLS,
 ];
 
+/// Their names, which are those of the lists in `peers.toml`.
+pub fn names() -> Vec<&'static str> {
+    RIGS.iter().map(|rig| rig.name).collect()
+}
+
+pub fn named(name: &str) -> Option<&'static Rig> {
+    RIGS.iter().copied().find(|rig| rig.name == name)
+}
+
+/// The peers of a rig in the list that comes with it.
+#[cfg(test)]
+pub fn shipped(rig: &str) -> Vec<crate::peers::Spec> {
+    crate::peers::spec::parse(include_str!("../../peers.toml"), &names(), rig).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::measure::rig::{Group, Plan, ENOUGH};
+    use crate::model::{Figure, Kind, Target};
+    use crate::peers::find;
 
     #[test]
-    fn every_target_and_panel_is_a_figure_of_its_rig() {
+    fn every_target_plot_and_repeat_is_of_a_figure_of_its_rig_and_of_peers_that_there_are() {
         for rig in RIGS {
-            let known = |name: &str| rig.figures.iter().any(|f| f.name == name);
-            assert!(rig.targets.iter().all(|t| known(t.figure)), "{}", rig.name);
-            assert!(
-                rig.targets.iter().all(|t| !t.source.is_empty()),
-                "{}",
+            let names: Vec<&str> = rig.figures().map(|f| f.name).collect();
+            let distinct = names.iter().collect::<BTreeSet<_>>().len();
+            assert_eq!(
+                distinct,
+                names.len(),
+                "{}: a figure is of one group",
                 rig.name
             );
-            assert!(rig.plotted.iter().all(|name| known(name)), "{}", rig.name);
+            let peers = shipped(rig.name);
+            for target in rig.targets {
+                let is_there = |name: &&str| peers.iter().any(|peer| peer.name == **name);
+                assert!(names.contains(&target.figure), "{target:?}");
+                assert!(target.names().iter().all(is_there), "{target:?}");
+                assert!(!target.source.is_empty(), "{target:?}");
+            }
+            let others = rig.plotted.iter().chain(rig.repeats.iter().flatten());
+            for name in others {
+                assert!(names.contains(name), "{} of {}", name, rig.name);
+            }
         }
     }
 
     #[test]
-    fn every_figure_is_of_one_group() {
+    fn the_shipped_file_has_peers_with_a_version_and_one_subject_for_each_rig() {
+        let project = find::project().unwrap();
         for rig in RIGS {
-            let mut given: Vec<&str> = rig.groups.iter().flat_map(|g| g.figures).copied().collect();
-            let mut known: Vec<&str> = rig.figures.iter().map(|f| f.name).collect();
-            given.sort();
-            known.sort();
-            // The figures over TLS are some of those in the clear.
-            known.retain(|name| rig.name != "plaintext-tls" || given.contains(name));
-            assert_eq!(given, known, "{}", rig.name);
+            let specs = shipped(rig.name);
+            let subjects = specs.iter().filter(|s| s.kind == Kind::Subject);
+            assert_eq!(subjects.count(), 1, "{}", rig.name);
+            for spec in &specs {
+                assert!(
+                    spec.version.is_some() || spec.locked.is_some(),
+                    "{}",
+                    spec.name
+                );
+                if spec.locked.is_some() {
+                    find::version(spec, &project).unwrap();
+                }
+                let is_group = |name: &&String| rig.groups.iter().any(|g| g.name == **name);
+                let mut named = spec.without.iter().chain(&spec.groups);
+                assert_eq!(named.find(|name| !is_group(name)), None, "{}", spec.name);
+            }
         }
     }
 
     #[test]
     fn what_has_a_target_has_rounds_enough_and_the_time_for_them() {
         for rig in RIGS {
-            let specs = crate::peers::spec::shipped(rig.name).unwrap();
+            let specs = shipped(rig.name);
             for group in rig.groups {
                 let name = format!("{} {}", rig.name, group.name);
-                let judged = |t: &Target| group.figures.contains(&t.figure);
-                let one_is_enough = group.full.rounds == 1;
-                assert!(
-                    one_is_enough
-                        || group.full.rounds >= plan::ENOUGH
-                        || !rig.targets.iter().any(judged),
-                    "{name}"
-                );
+                let Group { full, .. } = group;
+                let is_judged = |t: &Target| group.has(t.figure);
+                let is_enough = full.rounds == 1 || full.rounds >= ENOUGH;
+                assert!(is_enough || !rig.targets.iter().any(is_judged), "{name}");
                 let asked = specs.iter().filter(|s| s.takes_part(group.name)).count();
-                assert!(
-                    group.full.whole(asked) <= group.full.budget,
-                    "{name}: {asked} peers"
-                );
+                assert!(full.whole(asked) <= full.budget, "{name}: {asked} peers");
             }
         }
     }
@@ -133,6 +117,18 @@ mod tests {
             // The rest is for finding the peers, and for the last round of each group.
             assert!(sum(|g| g.quick) <= 250, "{}", rig.name);
             assert!(sum(|g| g.full) <= 60 * 60, "{}", rig.name);
+        }
+    }
+
+    /// Names are borrowed from the file's text, which can't be done where JSON needs a backslash.
+    #[test]
+    fn the_names_of_each_rig_need_no_escapes() {
+        for rig in RIGS {
+            let figures: Vec<&Figure> = rig.figures().collect();
+            let figures = serde_json::to_string(&figures).unwrap();
+            let question = serde_json::to_string(rig.question).unwrap();
+            assert!(serde_json::from_str::<Vec<Figure>>(figures.leak()).is_ok());
+            assert!(serde_json::from_str::<&str>(&question).is_ok());
         }
     }
 }

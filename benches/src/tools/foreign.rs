@@ -6,9 +6,9 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::machine::ticks;
-use super::process::{tree, TICKS};
-use crate::report::results::Foreign;
+use super::machine::busy;
+use super::process::{stat, tree, TICKS};
+use crate::model::Foreign;
 
 /// The share of one core that foreign work may take of a sample, or of the machine before a run.
 const ALLOWED: f64 = 0.04;
@@ -16,8 +16,6 @@ const ALLOWED: f64 = 0.04;
 const WATCH: Duration = Duration::from_secs(3);
 /// Processes that a refusal names.
 const NAMED: usize = 4;
-/// PF_KTHREAD of linux/sched.h: the process is a thread of the kernel.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A reading of all that others have used so far, to measure from.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ impl Watch {
         let ancestors = ancestors();
         Ok(Watch {
             begun: Instant::now(),
-            steal: steal()?,
+            steal: busy(None)?.steal,
             others: others(&ancestors)?,
             ancestors,
         })
@@ -51,14 +49,10 @@ impl Watch {
 
     /// Seconds that others had since.
     pub fn end(&self) -> io::Result<Foreign> {
+        let ticks = self.used()?.iter().map(|(_, ticks)| ticks).sum::<u64>();
         Ok(Foreign {
-            steal: Some((steal()?.saturating_sub(self.steal)) as f64 / TICKS),
-            others: Some(
-                self.used()?
-                    .iter()
-                    .map(|(_, ticks)| *ticks as f64 / TICKS)
-                    .sum(),
-            ),
+            steal: Some(busy(None)?.steal.saturating_sub(self.steal) as f64 / TICKS),
+            others: Some(ticks as f64 / TICKS),
         })
     }
 
@@ -110,11 +104,11 @@ pub fn refuse() -> io::Result<()> {
         return Ok(());
     }
     let percent = |seconds: Option<f64>| seconds.unwrap_or(0.0) / WATCH.as_secs_f64() * 100.0;
-    let names: Vec<String> = watch
-        .used()?
-        .into_iter()
+    let used = watch.used()?;
+    let names: Vec<&str> = used
+        .iter()
         .take(NAMED)
-        .map(|(name, _)| name)
+        .map(|(name, _)| name.as_str())
         .collect();
     Err(io::Error::other(format!(
         "other work takes {:.0} % of a core ({}) and the hypervisor {:.0} %, where {:.0} % together are allowed: stop it, \
@@ -124,12 +118,6 @@ pub fn refuse() -> io::Result<()> {
         percent(foreign.steal),
         ALLOWED * 100.0
     )))
-}
-
-fn steal() -> io::Result<u64> {
-    let stat = fs::read_to_string("/proc/stat")?;
-    let all = ticks(&stat, "cpu").ok_or_else(|| io::Error::other("unreadable /proc/stat"))?;
-    Ok(all.steal)
 }
 
 /// What awaits this process gets the times of its descendants that lost their parent.
@@ -144,68 +132,33 @@ fn ancestors() -> Vec<u32> {
     ancestors
 }
 
-/// All processes but this one, those that it started and the kernel's threads. Of its ancestors only their own time counts.
+/// All processes but this one, those that it started and the kernel's threads: what ksoftirqd does is the traffic of the
+/// run itself, and the busiest peer's most of all. Of this one's ancestors only their own time counts.
 fn others(ancestors: &[u32]) -> io::Result<BTreeMap<u32, Process>> {
     let own = tree(std::process::id());
     let mut all = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
-        let Some(id) = entry?
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
+        let name = entry?.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
         // One that has ended meanwhile is counted by what awaits it.
-        let Some(stat) = stat(id).filter(|_| !own.contains(&id)) else {
+        let Some(stat) = stat(id).filter(|stat| !stat.is_kernels && !own.contains(&id)) else {
             continue;
         };
-        let awaited = if ancestors.contains(&id) {
-            0
-        } else {
-            stat.awaited
-        };
+        let mut ticks = stat.own.iter().sum::<u64>();
+        if !ancestors.contains(&id) {
+            ticks += stat.awaited.iter().sum::<u64>();
+        }
         let process = Process {
             name: stat.name,
             parent: stat.parent,
             session: stat.session,
-            ticks: stat.own + awaited,
+            ticks,
         };
         all.insert(id, process);
     }
     Ok(all)
-}
-
-/// What is needed of /proc/PID/stat: ticks are its own and those of awaited children.
-#[derive(Debug, PartialEq)]
-struct Stat {
-    name: String,
-    parent: u32,
-    session: u32,
-    own: u64,
-    awaited: u64,
-}
-
-fn stat(id: u32) -> Option<Stat> {
-    parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
-}
-
-/// None of a thread of the kernel: what ksoftirqd does is the traffic of the run itself, and the busiest peer's most of
-/// all.
-fn parse(stat: &str) -> Option<Stat> {
-    let (head, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
-    if field(6)? & KERNEL_THREAD != 0 {
-        return None;
-    }
-    Some(Stat {
-        name: head.split_once('(')?.1.to_string(),
-        parent: field(1)? as u32,
-        session: field(3)? as u32,
-        own: field(11)? + field(12)?,
-        awaited: field(13)? + field(14)?,
-    })
 }
 
 #[cfg(test)]
@@ -213,44 +166,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_name_parent_and_ticks() {
-        let stat = "7 (a (b) c) S 5 7 8 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
-        let all = Stat {
-            name: "a (b) c".to_string(),
-            parent: 5,
-            session: 8,
-            own: 33,
-            awaited: 7,
-        };
-        assert_eq!(parse(stat), Some(all));
-        assert_eq!(parse("7 (cut) S 1"), None);
-        // 4194560 | KERNEL_THREAD.
-        assert_eq!(parse(&stat.replace("4194560", "6291712")), None);
-    }
-
-    #[test]
     fn what_an_ended_process_had_used_before_counts_for_no_process() {
-        let all = |list: &[(u32, u32, u64)]| {
-            let process = |&(id, parent, ticks): &(u32, u32, u64)| {
-                (
-                    id,
-                    Process {
-                        name: id.to_string(),
-                        parent,
-                        session: 1,
-                        ticks,
-                    },
-                )
-            };
-            list.iter().map(process).collect::<BTreeMap<_, _>>()
+        let process = |&(id, parent, ticks): &(u32, u32, u64)| {
+            let (name, session) = (id.to_string(), 1);
+            (
+                id,
+                Process {
+                    name,
+                    parent,
+                    session,
+                    ticks,
+                },
+            )
         };
+        let all = |list: &[_]| list.iter().map(process).collect::<BTreeMap<_, _>>();
         // 4, a child of 3, and 3, a child of 2, end with 4 and 7 ticks more than they had; 5 is new.
         let before = all(&[(2, 1, 10), (3, 2, 100), (4, 3, 1000), (6, 1, 50)]);
         let now = all(&[(2, 1, 1121), (5, 2, 3), (6, 1, 50)]);
-        assert_eq!(
-            used(&before, now),
-            [("2".to_string(), 11), ("5".to_string(), 3)]
-        );
+        let wanted = [("2".to_string(), 11), ("5".to_string(), 3)];
+        assert_eq!(used(&before, now), wanted);
     }
 
     #[test]
@@ -273,7 +207,7 @@ mod tests {
         // cargo, which has awaited rustc, or a shell. Without a build before, both are 0.
         let parent = std::os::unix::process::parent_id();
         let ticks = |ancestors: &[u32]| others(ancestors).unwrap()[&parent].ticks;
-        let awaited = stat(parent).unwrap().awaited;
+        let awaited = stat(parent).unwrap().awaited.iter().sum::<u64>();
         let difference = ticks(&[]).saturating_sub(ticks(&[parent]));
         assert!((awaited.saturating_sub(2)..=awaited).contains(&difference));
     }
@@ -301,22 +235,15 @@ mod tests {
     #[test]
     fn three_ticks_are_the_least_that_makes_a_sample_dirty() {
         let watch = Watch::begin().unwrap();
-        let of = |steal, others| {
-            watch.is_dirty(Foreign {
-                steal: Some(steal),
-                others: Some(others),
-            })
+        let foreign = |steal, others| Foreign {
+            steal: Some(steal),
+            others: Some(others),
         };
+        let of = |steal, others| watch.is_dirty(foreign(steal, others));
         assert!(!of(0.01, 0.01) && of(0.02, 0.01));
         let begun = watch.begun - Duration::from_secs(10);
         let long = Watch { begun, ..watch };
-        assert!(!long.is_dirty(Foreign {
-            steal: Some(0.2),
-            others: Some(0.19)
-        }));
-        assert!(long.is_dirty(Foreign {
-            steal: Some(0.2),
-            others: Some(0.21)
-        }));
+        assert!(!long.is_dirty(foreign(0.2, 0.19)));
+        assert!(long.is_dirty(foreign(0.2, 0.21)));
     }
 }

@@ -5,37 +5,20 @@ use std::io;
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
-use serde::{Deserialize, Serialize};
 
-/// One core for the peer that is measured and another for the load; none when the machine or the kernel doesn't allow it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Cores {
-    #[serde(alias = "relay")]
-    pub peer: usize,
-    pub load: usize,
+use crate::model::{Cores, Machine};
+
+/// The first two cores that this process may use; none when the machine or the kernel doesn't allow it.
+pub fn pick_cores() -> Option<Cores> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    let (peer, load) = (cores.next()?, cores.next()?);
+    pin(&[load]).ok()?;
+    Some(Cores { peer, load })
 }
 
-impl Cores {
-    /// The first two cores that this process may use.
-    pub fn pick() -> Option<Cores> {
-        let allowed = sched_getaffinity(None).ok()?;
-        let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
-        let cores = Cores {
-            peer: cores.next()?,
-            load: cores.next()?,
-        };
-        pin(cores.load).ok()?;
-        Some(cores)
-    }
-}
-
-/// Moves the calling thread to one core; what it starts inherits that.
-pub fn pin(core: usize) -> io::Result<()> {
-    pin_to(&[core])
-}
-
-/// Lets the calling thread and what it starts run on these cores.
-pub fn pin_to(cores: &[usize]) -> io::Result<()> {
+/// Lets the calling thread and what it starts run on these cores alone.
+pub fn pin(cores: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &core in cores {
         set.set(core);
@@ -52,16 +35,15 @@ pub struct Ticks {
     pub steal: u64,
 }
 
-/// Those of one core.
-pub fn busy(core: usize) -> Option<Ticks> {
-    ticks(
-        &fs::read_to_string("/proc/stat").ok()?,
-        &format!("cpu{core}"),
-    )
+/// Those of one core, or of all.
+pub fn busy(core: Option<usize>) -> io::Result<Ticks> {
+    let name = core.map_or("cpu".to_string(), |core| format!("cpu{core}"));
+    let found = ticks(&fs::read_to_string("/proc/stat")?, &name);
+    found.ok_or_else(|| io::Error::other("unreadable /proc/stat"))
 }
 
 /// A line of /proc/stat: user, nice, system, idle, waiting for a disk, interrupts, soft interrupts, steal.
-pub(super) fn ticks(stat: &str, name: &str) -> Option<Ticks> {
+fn ticks(stat: &str, name: &str) -> Option<Ticks> {
     let line = stat
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
@@ -97,35 +79,18 @@ pub fn raise_descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(1 << 20)
 }
 
-/// What a reader must know to judge the figures; nothing that names the host.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Machine {
-    pub cpu: String,
-    pub cores: usize,
-    pub kernel: String,
-    pub pinned: Option<Cores>,
-    pub descriptors: u64,
-    /// What runs the machine; absent on bare metal, and in older results.
-    #[serde(default)]
-    pub hypervisor: Option<String>,
-    /// Those of the processor's faults that cost time, as "name: mitigation".
-    #[serde(default)]
-    pub mitigations: Vec<String>,
-}
-
-impl Machine {
-    pub fn describe(pinned: Option<Cores>, descriptors: u64, cores: usize) -> Machine {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Machine {
-            cpu: cpu_model(&cpuinfo).unwrap_or("unknown").to_string(),
-            cores,
-            kernel: format!("Linux {}", numeric(&kernel)),
-            pinned,
-            descriptors,
-            hypervisor: is_virtual(&cpuinfo).then(hypervisor),
-            mitigations: mitigations(),
-        }
+/// What is to be said of this machine.
+pub fn describe(pinned: Option<Cores>, descriptors: u64, cores: usize) -> Machine {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Machine {
+        cpu: cpu_model(&cpuinfo).unwrap_or("unknown").to_string(),
+        cores,
+        kernel: format!("Linux {}", numeric(&kernel)),
+        pinned,
+        descriptors,
+        hypervisor: is_virtual(&cpuinfo).then(hypervisor),
+        mitigations: mitigations(),
     }
 }
 
@@ -136,18 +101,12 @@ fn is_virtual(cpuinfo: &str) -> bool {
 
 /// What the machine's maker calls itself and the product: no name of a host.
 fn hypervisor() -> String {
-    let read = |name: &str| fs::read_to_string(format!("/sys/class/dmi/id/{name}")).ok();
-    let parts: Vec<String> = ["sys_vendor", "product_name"]
-        .iter()
-        .filter_map(|name| read(name))
-        .collect();
+    let read = |name| fs::read_to_string(format!("/sys/class/dmi/id/{name}")).ok();
+    let parts = ["sys_vendor", "product_name"].into_iter().filter_map(read);
+    let parts: Vec<String> = parts.map(|part| part.trim().to_string()).collect();
     match parts.is_empty() {
         true => "a virtual machine of a kind that it hides".to_string(),
-        false => parts
-            .iter()
-            .map(|part| part.trim())
-            .collect::<Vec<_>>()
-            .join(" "),
+        false => parts.join(" "),
     }
 }
 

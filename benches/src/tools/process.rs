@@ -5,7 +5,11 @@ use std::io;
 
 use signal_hook::consts::SIGCHLD;
 
+use super::machine::busy;
 use crate::sys::nanoseconds_of;
+
+/// PF_KTHREAD of linux/sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// CPU time used so far.
 ///
@@ -17,8 +21,7 @@ pub struct Cpu {
     own: u64,
     awaited: u64,
     /// Everything once more by ticks, which alone tell user from system.
-    user: u64,
-    system: u64,
+    ticks: [u64; 2],
 }
 
 /// Ticks a second that /proc counts in; fixed by the kernel's interface.
@@ -40,37 +43,37 @@ impl Used {
 }
 
 impl Cpu {
-    /// Of a process and all its descendants.
-    pub fn of(root: u32) -> io::Result<Cpu> {
+    /// Of a process and all its descendants. Of one whose children are lost to the count as they end, the busy time of its
+    /// core, on which nothing else runs.
+    fn of(root: u32, core: Option<usize>) -> io::Result<Cpu> {
         let mut sum = Cpu::default();
+        if let Some(core) = core.filter(|_| forgets_children(root)) {
+            sum.awaited = busy(Some(core))?.busy;
+            return Ok(sum);
+        }
         for id in tree(root) {
             // One that ended meanwhile is counted by whoever awaits it.
-            let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else {
+            let (Some(stat), Ok(own)) = (stat(id), nanoseconds_of(id)) else {
                 continue;
             };
-            let Ok(own) = nanoseconds_of(id) else {
-                continue;
-            };
-            let [user, system, awaited_user, awaited_system] =
-                ticks(&stat).ok_or_else(|| io::Error::other("unreadable stat"))?;
             sum.own += own;
-            sum.awaited += awaited_user + awaited_system;
-            sum.user += user + awaited_user;
-            sum.system += system + awaited_system;
+            sum.awaited += stat.awaited.iter().sum::<u64>();
+            for mode in 0..2 {
+                sum.ticks[mode] += stat.own[mode] + stat.awaited[mode];
+            }
         }
         Ok(sum)
     }
 
     /// Does that work; returns what came of it, and the CPU time that the process and its descendants used meanwhile.
-    pub fn during<T>(root: u32, work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Used)> {
-        let before = Cpu::of(root)?;
+    pub fn during<T>(
+        root: u32,
+        core: Option<usize>,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<(T, Used)> {
+        let before = Cpu::of(root, core)?;
         let done = work()?;
-        let after = Cpu::of(root)?;
-        let used = Used {
-            seconds: after.seconds_since(before),
-            user: after.user_share_since(before),
-        };
-        Ok((done, used))
+        Ok((done, Cpu::of(root, core)?.since(before)))
     }
 
     /// Of one process alone, its children left out.
@@ -78,19 +81,17 @@ impl Cpu {
         nanoseconds_of(id).unwrap_or_default() as f64 / 1e9
     }
 
-    /// Seconds between an earlier reading and this one. A child that lived at the first and has ended at the second
-    /// went from one sum to the other, so neither may be cut at zero.
-    pub fn seconds_since(self, earlier: Cpu) -> f64 {
+    /// A child that lived at the earlier reading and has ended at this one went from one sum to the other, so neither may
+    /// be cut at zero.
+    fn since(self, earlier: Cpu) -> Used {
         let own = (self.own as f64 - earlier.own as f64) / 1e9;
         let awaited = (self.awaited as f64 - earlier.awaited as f64) / TICKS;
-        (own + awaited).max(0.0)
-    }
-
-    /// The part of it that was spent in user mode, by ticks.
-    pub fn user_share_since(self, earlier: Cpu) -> f64 {
-        let user = self.user.saturating_sub(earlier.user);
-        let system = self.system.saturating_sub(earlier.system);
-        user as f64 / (user + system).max(1) as f64
+        let [user, system] =
+            [0, 1].map(|mode| self.ticks[mode].saturating_sub(earlier.ticks[mode]));
+        Used {
+            seconds: (own + awaited).max(0.0),
+            user: user as f64 / (user + system).max(1) as f64,
+        }
     }
 }
 
@@ -151,7 +152,7 @@ pub fn tree(root: u32) -> Vec<u32> {
 }
 
 /// Whether it ignores SIGCHLD: then no process awaits its children, and their times are lost as they end.
-pub fn forgets_children(id: u32) -> bool {
+fn forgets_children(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     ignored(&status).is_some_and(|signals| signals & (1 << (SIGCHLD - 1)) != 0)
 }
@@ -176,13 +177,35 @@ fn numbers(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.split_whitespace().filter_map(|word| word.parse().ok())
 }
 
-/// Ticks of /proc/PID/stat: user and system, its own and those of the children that it awaited.
-fn ticks(stat: &str) -> Option<[u64; 4]> {
+/// What is needed of /proc/PID/stat. Ticks are those of user and system, its own and those of children that it awaited.
+#[derive(Debug, PartialEq)]
+pub(super) struct Stat {
+    pub name: String,
+    pub parent: u32,
+    pub session: u32,
+    /// It is a thread of the kernel.
+    pub is_kernels: bool,
+    pub own: [u64; 2],
+    pub awaited: [u64; 2],
+}
+
+pub(super) fn stat(id: u32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+fn parse(stat: &str) -> Option<Stat> {
     // The name stands in parentheses and may hold spaces and parentheses.
-    let (_, rest) = stat.rsplit_once(')')?;
+    let (head, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
-    Some([field(11)?, field(12)?, field(13)?, field(14)?])
+    Some(Stat {
+        name: head.split_once('(')?.1.to_string(),
+        parent: field(1)? as u32,
+        session: field(3)? as u32,
+        is_kernels: field(6)? & KERNEL_THREAD != 0,
+        own: [field(11)?, field(12)?],
+        awaited: [field(13)?, field(14)?],
+    })
 }
 
 fn pss(rollup: &str) -> Option<u64> {
@@ -204,10 +227,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_ticks_behind_a_name_with_parentheses() {
-        let stat = "7 (a (b) c) S 1 7 7 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
-        assert_eq!(ticks(stat), Some([11, 22, 3, 4]));
-        assert_eq!(ticks("7 (cut) S 1"), None);
+    fn reads_what_stands_behind_a_name_with_parentheses() {
+        let line = "7 (a (b) c) S 5 7 8 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
+        let stat = Stat {
+            name: "a (b) c".to_string(),
+            parent: 5,
+            session: 8,
+            is_kernels: false,
+            own: [11, 22],
+            awaited: [3, 4],
+        };
+        assert_eq!(parse(line), Some(stat));
+        // 4194560 | KERNEL_THREAD.
+        assert!(
+            parse(&line.replace("4194560", "6291712"))
+                .unwrap()
+                .is_kernels
+        );
+        assert_eq!(parse("7 (cut) S 1"), None);
     }
 
     #[test]
@@ -270,14 +307,16 @@ mod tests {
         let spin = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         let script = format!("read go; ({spin}; true); echo done; read end");
         let (mut child, mut step) = worker(&script);
-        let before = Cpu::of(child.id()).unwrap();
-        step(&mut child);
-        let after = Cpu::of(child.id()).unwrap();
+        let id = child.id();
+        let stepped = Cpu::during(id, None, || {
+            step(&mut child);
+            Ok(())
+        });
+        let used = stepped.unwrap().1;
         assert!(Cpu::seconds_alone(child.id()) < 0.02);
-        let used = after.seconds_since(before);
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(used > 0.02, "{used}");
+        assert!(used.seconds > 0.02, "{used:?}");
     }
 
     /// CPU time of the spinning thread of the process that the next test starts.
@@ -316,14 +355,18 @@ mod tests {
 
     #[test]
     fn time_that_goes_from_a_child_to_its_parent_counts_once() {
-        let cpu = |own, awaited| Cpu {
-            own,
-            awaited,
-            user: 0,
-            system: 0,
+        let used = |[own, awaited]: [u64; 2], [own_before, awaited_before]: [u64; 2]| {
+            let cpu = |own, awaited| Cpu {
+                own,
+                awaited,
+                ticks: [0, 0],
+            };
+            cpu(own, awaited)
+                .since(cpu(own_before, awaited_before))
+                .seconds
         };
-        let used = cpu(20_000_000, 53).seconds_since(cpu(510_000_000, 0));
-        assert!((used - 0.04).abs() < 1e-9, "{used}");
-        assert_eq!(cpu(0, 0).seconds_since(cpu(1, 0)), 0.0);
+        let seconds = used([20_000_000, 53], [510_000_000, 0]);
+        assert!((seconds - 0.04).abs() < 1e-9, "{seconds}");
+        assert_eq!(used([0, 0], [1, 0]), 0.0);
     }
 }

@@ -2,34 +2,25 @@
 
 use serde::Serialize;
 
-use super::forest::range;
-use crate::report::number;
-use crate::report::results::{Figure, Results};
-use crate::report::standing::Standing;
-use crate::report::stats::Spread;
-use crate::report::targets::Line;
-use crate::rigs::Outcome;
+use crate::model::{Figure, Kind, Line, Outcome, Results, Spread};
+use crate::report::number::{number, range};
+use crate::report::standing::{noise, Standing};
 
-/// Rig, figures in the order of preference, rival, and what it is in a few words.
-const ALWAYS: &[(&str, &[&str], &str, &str)] = &[
-    (
-        "relay",
-        &["cpu-60", "cpu"],
-        "tokio",
-        "CPU of a small request, without a proxy",
-    ),
-    (
-        "growth",
-        &["memory-10000"],
-        "tokio",
-        "Memory of an idle tunnel, without the kernel's 8 KiB",
-    ),
-    (
-        "tunnel",
-        &["cpu-kept-c50"],
-        "socat",
-        "CPU of a request through squid, 50 clients",
-    ),
+/// A comparison: rig, figures in the order of preference, rival, and what it is in a few words.
+type Shown = (
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+);
+
+const CPU: &str = "CPU of a small request, without a proxy";
+const MEMORY: &str = "Memory of an idle tunnel, without the kernel's 8 KiB";
+const SQUID: &str = "CPU of a request through squid, 50 clients";
+const ALWAYS: [Shown; 3] = [
+    ("relay", &["cpu-60", "cpu"], "tokio", CPU),
+    ("growth", &["memory-10000"], "tokio", MEMORY),
+    ("tunnel", &["cpu-kept-c50"], "socat", SQUID),
 ];
 
 #[derive(Debug, Serialize)]
@@ -47,12 +38,11 @@ pub struct Card {
 
 pub fn cards(outcomes: &[Outcome]) -> Vec<Card> {
     let always = ALWAYS.iter().filter_map(|(rig, figures, rival, title)| {
-        let of_rig = |o: &&Outcome| o.results.rig == *rig;
-        let found = outcomes.iter().filter(of_rig).flat_map(|o| {
-            let named = |name: &&str| o.results.figures.iter().find(|f| f.name == *name);
-            figures.iter().filter_map(named).map(|f| (&o.results, f))
+        let of_rig = outcomes.iter().filter(|o| o.results.rig == *rig);
+        let mut cards = of_rig.flat_map(|Outcome { results, .. }| {
+            let figures = figures.iter().filter_map(|name| results.figure(name));
+            figures.filter_map(|figure| card(results, figure, rival, title))
         });
-        let mut cards = found.filter_map(|(results, figure)| card(results, figure, rival, title));
         cards.next()
     });
     always.chain(worst_loss(outcomes)).collect()
@@ -60,9 +50,9 @@ pub fn cards(outcomes: &[Outcome]) -> Vec<Card> {
 
 fn card(results: &Results, figure: &Figure, rival: &str, title: &str) -> Option<Card> {
     let subject = &results.subject()?.name;
-    let value = |name: &str| Some(number(results.spread(figure.name, name)?.median));
+    let value = |name: &str| results.median(figure.name, name).map(number);
     let ratio = results.ratio(figure.name, rival, subject)?;
-    let standing = Standing::of(ratio, results.noise(figure.name), !figure.less_is_better);
+    let standing = Standing::of(ratio, noise(results, figure.name), !figure.less_is_better);
     let said = match standing {
         Standing::Better => format!("{subject} is ahead"),
         Standing::Worse => format!("{subject} is behind"),
@@ -93,41 +83,37 @@ fn card(results: &Results, figure: &Figure, rival: &str, title: &str) -> Option<
 /// does less than a tunnel, so being behind it is no loss.
 fn worst_loss(outcomes: &[Outcome]) -> Option<Card> {
     let ours = |o: &&Outcome| o.results.subject().is_some_and(|s| s.name == "ptunnel");
-    let losses = outcomes.iter().filter(ours).flat_map(|o| {
-        let losses = o.lines.iter().filter_map(|line| {
-            let (figure, rival, far) = loss(&o.results, line)?;
-            Some((&o.results, figure, rival, far))
+    let losses = outcomes
+        .iter()
+        .filter(ours)
+        .flat_map(|Outcome { results, lines }| {
+            let losses = lines.iter().filter_map(|line| loss(results, line));
+            losses.map(move |loss| (results, loss))
         });
-        losses.collect::<Vec<_>>()
-    });
-    let (results, figure, rival, _) = losses.max_by(|a, b| a.3.total_cmp(&b.3))?;
-    card(
-        results,
-        figure,
-        rival,
-        &format!("Our worst loss: {}", figure.title),
-    )
+    let worst = losses.max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
+    let (results, (_, figure, rival)) = worst?;
+    let title = format!("Our worst loss: {}", figure.title);
+    card(results, figure, rival, &title)
 }
 
 /// How far the near end of the interval is from 1, to ptunnel's disadvantage.
-fn loss<'a>(results: &'a Results, line: &'a Line) -> Option<(&'a Figure, &'a str, f64)> {
+fn loss<'a>(results: &'a Results, line: &'a Line) -> Option<(f64, &'a Figure, &'a str)> {
     let (Spread { low, high, .. }, rival) = (line.ratio?, line.theirs.as_deref()?);
-    let figure = results.figures.iter().find(|f| f.name == line.figure)?;
-    let is_floor = results.peer(rival)?.kind == crate::peers::Kind::Floor;
-    let far = if figure.less_is_better {
-        low.ln()
-    } else {
-        -high.ln()
+    let figure = results.figure(line.figure)?;
+    let is_floor = results.peer(rival)?.kind == Kind::Floor;
+    let far = match figure.less_is_better {
+        true => low.ln(),
+        false => -high.ln(),
     };
-    (line.ours.is_none() && !is_floor && far > 0.0).then_some((figure, rival, far))
+    (line.ours.is_none() && !is_floor && far > 0.0).then_some((far, figure, rival))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::Kind;
-    use crate::report::results::tests::{example, CPU, RATE};
-    use crate::report::targets::{judge, target, Against, Bound};
+    use crate::model::example::{example, CPU as FIGURE, RATE};
+    use crate::model::{target, Beside, Bound};
+    use crate::report::judge::judge;
 
     #[test]
     fn the_worst_loss_is_the_farthest_of_those_to_a_rival() {
@@ -138,19 +124,16 @@ mod tests {
             ("faster", Kind::Package, 3.0),
             ("floor", Kind::Floor, 0.1),
         ];
-        let results = example(&[CPU, RATE], &peers);
-        let each = |figure| target(figure, Bound::AtMost(1.0), Against::EachBut(&[]));
+        let results = example(&[FIGURE, RATE], &peers);
+        let each = |figure| target(figure, Bound::AtMost(1.0), Beside::EachBut(&[]));
         let lines = judge(&[each("cpu"), each("rate")], &results);
         let cards = cards(&[Outcome { results, lines }]);
-        let titles: Vec<_> = cards.iter().map(|c| c.title.as_str()).collect();
-        assert_eq!(titles, [ALWAYS[0].3, "Our worst loss: CPU"]);
-        assert!(
-            cards[1]
-                .beside
-                .starts_with("worse: 2.00 µs, 0.50 (0.50–0.50)"),
-            "{}",
-            cards[1].beside
-        );
-        assert_eq!(cards[1].standing, Standing::Worse);
+        let [first, worst] = &cards[..] else {
+            panic!("{cards:?}")
+        };
+        assert_eq!([&first.title, &worst.title], [CPU, "Our worst loss: CPU"]);
+        let wanted = "worse: 2.00 µs, 0.50 (0.50–0.50)";
+        assert!(worst.beside.starts_with(wanted), "{}", worst.beside);
+        assert_eq!(worst.standing, Standing::Worse);
     }
 }

@@ -3,11 +3,9 @@
 
 use serde::Serialize;
 
-use crate::peers::Kind;
-use crate::report::number;
-use crate::report::results::{Figure, Peer, Results};
-use crate::report::standing::Standing;
-use crate::report::stats::Spread;
+use crate::model::{Figure, Kind, Peer, Results, Spread};
+use crate::report::number::{number, range};
+use crate::report::standing::{noise, Standing};
 
 /// How far from 1 a scale reaches at least, and at most.
 const LEAST: f64 = 1.25;
@@ -76,7 +74,7 @@ impl Forest {
         figure: &Figure,
         peers: impl Iterator<Item = &'a Peer>,
     ) -> Option<Forest> {
-        let has = |p: &&Peer| results.spread(figure.name, &p.name).is_some();
+        let has = |p: &&Peer| results.median(figure.name, &p.name).is_some();
         let peers: Vec<&Peer> = peers.filter(has).collect();
         let reference = peers
             .iter()
@@ -84,7 +82,7 @@ impl Forest {
             .or(peers.first())?;
         let ratio = |p: &Peer| results.ratio(figure.name, &p.name, &reference.name);
         let ratios: Vec<Option<Spread>> = peers.iter().map(|p| ratio(p)).collect();
-        let noise = results.noise(figure.name);
+        let noise = noise(results, figure.name);
         let scale = Scale::of(ratios.iter().flatten(), noise);
         let (label, less) = (reference.label(), figure.less_is_better);
         let rows = peers.iter().zip(&ratios).map(|(peer, ratio)| {
@@ -116,11 +114,6 @@ impl Forest {
             reference: (ratios.iter().flatten().count() > 1).then_some(label),
         })
     }
-}
-
-/// As in "0.95–1.02".
-pub fn range(low: f64, high: f64) -> String {
-    format!("{}–{}", number(low), number(high))
 }
 
 /// A logarithmic scale with 1 in the middle of what it must show, from `low` to `high`.
@@ -190,7 +183,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::results::tests::{example, CPU, RATE};
+    use crate::model::example::{example, CPU, RATE};
 
     fn forest(figure: Figure, peers: &[(&str, Kind, f64)]) -> Forest {
         let results = example(&[figure], peers);
@@ -223,18 +216,13 @@ mod tests {
             ("none", Kind::Floor, 0.0),
         ];
         let forest = forest(CPU, &peers);
-        let at: Vec<_> = forest
-            .rows
-            .iter()
-            .filter_map(|r| r.ratio.as_ref().map(|r| (r.at, r.beyond)))
-            .collect();
+        let ratios = forest.rows.iter().filter_map(|row| row.ratio.as_ref());
+        let at: Vec<_> = ratios.map(|ratio| (ratio.at, ratio.beyond)).collect();
         assert_eq!(at, [(100.0, true), (0.0, true)]);
         let mut ticks: Vec<f64> = forest.ticks.iter().map(|t| t.at).collect();
         ticks.sort_by(f64::total_cmp);
-        assert!(
-            ticks.len() > 2 && ticks.windows(2).all(|w| w[1] - w[0] >= APART),
-            "{ticks:?}"
-        );
+        let apart = ticks.windows(2).all(|w| w[1] - w[0] >= APART);
+        assert!(ticks.len() > 2 && apart, "{ticks:?}");
     }
 
     #[test]

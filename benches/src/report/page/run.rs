@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::forest::{range, Forest};
-use crate::report::results::{Figure, Peer, Results, Sample};
-use crate::report::targets::{score, Bound, Line, Verdict};
-use crate::report::{headline, number};
-use crate::rigs::Outcome;
+use super::forest::Forest;
+use crate::measure::headline;
+use crate::model::{Bound, Figure, Line, Outcome, Peer, Results, Sample, Verdict};
+use crate::report::judge::score;
+use crate::report::number::{number, range};
 
 #[derive(Serialize)]
 pub struct Run {
@@ -35,7 +35,6 @@ struct Targets {
 #[derive(Serialize)]
 struct TargetRow {
     verdict: Verdict,
-    word: String,
     title: String,
     bound: String,
     found: String,
@@ -51,18 +50,16 @@ pub struct Pairs {
 }
 
 pub fn runs(outcomes: &[Outcome]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for outcome in outcomes {
-        let before = runs
-            .iter()
-            .filter(|run| run.stored.rig == outcome.results.rig);
+    let run = |(nth, outcome): (usize, &Outcome)| {
+        let rig = outcome.results.rig;
+        let before = outcomes[..nth].iter().filter(|o| o.results.rig == rig);
         let id = match before.count() {
-            0 => outcome.results.rig.to_string(),
-            n => format!("{}-{}", outcome.results.rig, n + 1),
+            0 => rig.to_string(),
+            count => format!("{rig}-{}", count + 1),
         };
-        runs.push(run(outcome, id));
-    }
-    runs
+        run(outcome, id)
+    };
+    outcomes.iter().enumerate().map(run).collect()
 }
 
 fn run(Outcome { results, lines }: &Outcome, id: String) -> Run {
@@ -70,9 +67,8 @@ fn run(Outcome { results, lines }: &Outcome, id: String) -> Run {
     let named = |name: &&str| measured.iter().find(|f| f.name == *name);
     let shown = results.plotted.iter().find_map(named);
     let forest = |f: &Figure| Forest::of(results, f, sorted(results, f).into_iter());
-    let others = measured
-        .iter()
-        .filter(|f| Some(f.name) != shown.map(|s| s.name));
+    let is_other = |f: &&Figure| Some(f.name) != shown.map(|s| s.name);
+    let others = measured.iter().filter(is_other);
     Run {
         id,
         warnings: results.warnings(),
@@ -92,11 +88,7 @@ fn run(Outcome { results, lines }: &Outcome, id: String) -> Run {
 
 /// The peers by their median, the best first.
 fn sorted<'a>(results: &'a Results, figure: &Figure) -> Vec<&'a Peer> {
-    let median = |name: &str| {
-        results
-            .spread(figure.name, name)
-            .map_or(f64::NAN, |s| s.median)
-    };
+    let median = |name: &str| results.median(figure.name, name).unwrap_or(f64::NAN);
     let mut peers: Vec<_> = results.peers.iter().collect();
     peers.sort_by(|a, b| median(&a.name).total_cmp(&median(&b.name)));
     if !figure.less_is_better {
@@ -107,50 +99,39 @@ fn sorted<'a>(results: &'a Results, figure: &Figure) -> Vec<&'a Peer> {
 
 pub fn pairs(results: &Results) -> Vec<Pairs> {
     let all = headline::pairs(results).into_iter();
-    all.map(|(rival, taken, needed)| Pairs {
+    let pairs = |(rival, taken, needed)| Pairs {
         rival,
         taken,
         needed,
-    })
-    .collect()
+    };
+    all.map(pairs).collect()
 }
 
 fn targets(results: &Results, lines: &[Line]) -> Vec<Targets> {
-    let of = |title, wanted: fn(&Option<Bound>) -> bool| Targets {
-        title,
-        lines: lines
-            .iter()
-            .filter(|l| wanted(&l.bound))
-            .map(|l| target(results, l))
-            .collect(),
+    let of = |title, wanted: fn(&Option<Bound>) -> bool| {
+        let mut lines: Vec<&Line> = lines.iter().filter(|l| wanted(&l.bound)).collect();
+        lines.sort_by_key(|line| line.verdict);
+        let lines = lines.into_iter().map(|l| target(results, l)).collect();
+        Targets { title, lines }
     };
+    let at_most = |b: &Option<Bound>| matches!(b, Some(Bound::AtMost(_)));
+    let at_least = |b: &Option<Bound>| matches!(b, Some(Bound::AtLeast(_)));
     let mut all = vec![
-        of("At most: a smaller ratio is better for us", |b| {
-            matches!(b, Some(Bound::AtMost(_)))
-        }),
-        of("At least: a greater ratio is better for us", |b| {
-            matches!(b, Some(Bound::AtLeast(_)))
-        }),
+        of("At most: a smaller ratio is better for us", at_most),
+        of("At least: a greater ratio is better for us", at_least),
         of(
             "Nothing promised: another peer, divided by ours",
             Option::is_none,
         ),
     ];
     all.retain(|group| !group.lines.is_empty());
-    for group in &mut all {
-        group.lines.sort_by_key(|line| match line.verdict {
-            Verdict::Missed => 0,
-            Verdict::Undecided => 1,
-            Verdict::Met => 2,
-            Verdict::Shown => 3,
-            Verdict::Unmeasured | Verdict::Skipped => 4,
-        });
-    }
     all
 }
 
 fn target(results: &Results, line: &Line) -> TargetRow {
-    let figure = results.figures.iter().find(|f| f.name == line.figure);
+    let (title, unit) = results
+        .figure(line.figure)
+        .map_or(("", ""), |f| (f.title, f.unit));
     let subject = results.subject().map_or("", |s| &s.name);
     let ours = line.ours.as_deref().unwrap_or(subject);
     let bound = line.bound.map_or(String::new(), |bound| match bound {
@@ -163,18 +144,9 @@ fn target(results: &Results, line: &Line) -> TargetRow {
     });
     TargetRow {
         verdict: line.verdict,
-        word: match line.verdict {
-            Verdict::Unmeasured => "not measured".to_string(),
-            Verdict::Skipped => "not asked for".to_string(),
-            other => other.to_string(),
-        },
         title: match &line.theirs {
-            Some(theirs) => format!("{}, {ours} ÷ {theirs}", figure.map_or("", |f| f.title)),
-            None => format!(
-                "{} of {ours}, {}",
-                figure.map_or("", |f| f.title),
-                figure.map_or("", |f| f.unit)
-            ),
+            Some(theirs) => format!("{title}, {ours} ÷ {theirs}"),
+            None => format!("{title} of {ours}, {unit}"),
         },
         bound,
         found: found.unwrap_or_else(|| "–".to_string()),

@@ -10,139 +10,98 @@ use crate::load::driver::{Driver, Ran};
 use crate::load::echo::{Echo, THROUGH_RELAY};
 use crate::load::pace::{Pace, Until};
 use crate::load::server::Server;
-use crate::peers::{Found, Kind, Running, Setup, Under};
-use crate::rigs::{Bench, Taken};
-use crate::tools::process::{Cpu, Held, Used};
+use crate::measure::side::Side;
+use crate::measure::{Bench, Taken};
+use crate::model::Kind;
+use crate::peers::Found;
+use crate::tools::process::{Held, Used};
 
-/// Tunnels of each step; the last has fewer in a quick run, or where a process may have fewer descriptors.
-const STEPS: [usize; 4] = [10, 100, 1_000, 10_000];
 /// Requests a second, the same for all peers and steps: CPU per request depends on how busy a relay is.
 const PACE: Pace = Pace::Open { rate: 20_000.0 };
 /// Tunnels that are active where few are.
 const FEW: usize = 10;
-/// Descriptors that a process needs beside those of its tunnels.
-const SPARE: usize = 200;
-const WARM_UP: Until = Until::Elapsed(Duration::from_millis(200));
 /// Time for a relay and the kernel to let go of what they hold.
 const SETTLE: Duration = Duration::from_millis(500);
 
-type Values = Vec<(&'static str, f64)>;
-
 /// Every tunnel has its turn.
 pub fn active(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    const FIGURES: [[&str; 3]; 4] = [
-        ["cpu-10", "p50-10", "p99-10"],
-        ["cpu-100", "p50-100", "p99-100"],
-        ["cpu-1000", "p50-1000", "p99-1000"],
-        ["cpu-10000", "p50-10000", "p99-10000"],
-    ];
-    let (server, relay) = side(bench, peer, 1)?;
-    let mut values = Values::new();
-    let mut cpu = Vec::new();
-    for ([each, p50, p99], count) in FIGURES.into_iter().zip(steps(bench, peer)) {
-        let mut load = tunnels(relay.listen, count, bench)?;
-        let (ran, used) = paced(&mut load, &relay, bench)?;
+    let side = Side::start(bench, peer)?;
+    let [mut cpu, mut p50, mut p99] = [(); 3].map(|()| Vec::new());
+    for count in steps(bench, peer) {
+        let mut load = tunnels(side.relay.listen, count, bench)?;
+        let (ran, used) = paced(&mut load, &side, bench)?;
         cpu.push(used.each(ran.count));
-        values.extend([
-            (each, used.each(ran.count)),
-            (p50, ran.latency(0.5)),
-            (p99, ran.latency(0.99)),
-        ]);
+        p50.push(ran.latency(0.5));
+        p99.push(ran.latency(0.99));
         drop(load);
         // The next ones and these need more descriptors than a process may have.
         thread::sleep(SETTLE);
     }
-    values.push(("growth", cpu[3] / cpu[1]));
-    drop((relay, server));
     // Once a run is enough.
-    let is_noted = peer.spec.kind == Kind::Subject;
-    Ok(Taken {
-        notes: is_noted
-            .then(|| no_distance().to_string())
-            .into_iter()
-            .collect(),
-        ..Taken::values(values)
-    })
+    if peer.spec.kind == Kind::Subject {
+        bench.note(no_distance().to_string());
+    }
+    let growth = cpu[3] / cpu[1];
+    Ok(Taken::of([cpu, p50, p99, vec![growth]].concat()))
 }
 
 /// Ten tunnels are active, the others rest.
 pub fn few_active(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    const FIGURES: [[&str; 2]; 4] = [
-        ["few-cpu-10", "few-p99-10"],
-        ["few-cpu-100", "few-p99-100"],
-        ["few-cpu-1000", "few-p99-1000"],
-        ["few-cpu-10000", "few-p99-10000"],
-    ];
-    let (server, relay) = side(bench, peer, 1)?;
-    let mut load = tunnels(relay.listen, FEW, bench)?;
-    let mut values = Values::new();
+    let side = Side::start(bench, peer)?;
+    let mut load = tunnels(side.relay.listen, FEW, bench)?;
+    let [mut cpu, mut p99] = [(); 2].map(|()| Vec::new());
     let (mut resting, mut open) = (Vec::new(), FEW);
-    for ([each, p99], count) in FIGURES.into_iter().zip(steps(bench, peer)) {
-        resting.push(tunnels(relay.listen, count - open, bench)?);
+    for count in steps(bench, peer) {
+        resting.push(tunnels(side.relay.listen, count - open, bench)?);
         open = count;
-        let (ran, used) = paced(&mut load, &relay, bench)?;
-        values.extend([(each, used.each(ran.count)), (p99, ran.latency(0.99))]);
+        let (ran, used) = paced(&mut load, &side, bench)?;
+        cpu.push(used.each(ran.count));
+        p99.push(ran.latency(0.99));
     }
-    drop((relay, server));
-    Ok(Taken::values(values))
+    drop(side);
+    Ok(Taken::of([cpu, p99].concat()))
 }
 
 /// Tunnels that carried one message each and rest. The kernel's part is the relay's alone: what the same number of
 /// connections without a relay takes is subtracted.
 pub fn memory(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let (server, relay) = side(bench, peer, 1)?;
+    let side = Side::start(bench, peer)?;
     thread::sleep(SETTLE);
     let [_, _, few, many] = steps(bench, peer);
-    let mut values = Values::new();
+    let mut values = Vec::new();
     let (mut resting, mut open) = (Vec::new(), 0);
-    let (mut direct, mut both, empty) = (0.0, 0.0, Held::of(relay.id)?.kib as f64);
-    let steps = [
-        (few, "memory-1000", "kernel-1000"),
-        (many, "memory-10000", "kernel-10000"),
-    ];
-    for (count, process, kernel) in steps {
-        for (to, sum) in [(server.address, &mut direct), (relay.listen, &mut both)] {
+    let (mut direct, mut both, empty) = (0.0, 0.0, Held::of(side.relay.id)?.kib as f64);
+    for count in [few, many] {
+        for (to, sum) in [
+            (side.server.address, &mut direct),
+            (side.relay.listen, &mut both),
+        ] {
             let before = slab()? as f64;
             resting.push(tunnels(to, count - open, bench)?);
             thread::sleep(SETTLE);
             *sum += slab()? as f64 - before;
         }
         open = count;
-        let held = Held::of(relay.id)?.kib as f64 - empty;
-        values.push((process, held / count as f64));
-        values.push((kernel, (both - direct) / count as f64));
+        let held = Held::of(side.relay.id)?.kib as f64 - empty;
+        values.extend([held, both - direct].map(|kib| kib / count as f64));
     }
-    drop((relay, server));
-    Ok(Taken::values(values))
+    drop(side);
+    Ok(Taken::of(values))
 }
 
 /// One thread on its own core, and two on both cores, one of which the load and the server have too.
 pub fn threads(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let mut values = Values::new();
-    let mut rates = Vec::new();
-    for (threads, each, requests) in [(1, "cpu-t1", "requests-t1"), (2, "cpu-t2", "requests-t2")] {
-        let (server, relay) = side(bench, peer, threads)?;
-        let mut load = tunnels(relay.listen, 100, bench)?;
-        load.run(Pace::Closed, WARM_UP, &bench.stop)?;
-        let time = Until::Elapsed(Duration::from_millis(bench.either(300, 500)));
-        let (ran, used) = Cpu::during(relay.id, || load.run(Pace::Closed, time, &bench.stop))?;
-        rates.push(ran.rate());
-        values.extend([(each, used.each(ran.count)), (requests, ran.rate())]);
-        drop((relay, server));
+    let mut values = Vec::new();
+    for threads in [1, 2] {
+        let side = Side::before(Server::start(false)?, bench, peer, threads)?;
+        let mut load = tunnels(side.relay.listen, 100, bench)?;
+        let times = [200, bench.either(300, 500)];
+        let (ran, used) = bench.run(&mut load, Pace::Closed, times, side.relay.id)?;
+        values.extend([used.each(ran.count), ran.rate()]);
+        drop(side);
     }
-    values.push(("threads", rates[1] / rates[0]));
-    Ok(Taken::values(values))
-}
-
-/// The relay ends first.
-fn side(bench: &Bench, peer: &Found, threads: usize) -> io::Result<(Server, Running)> {
-    let server = Server::start(false)?;
-    let setup = Setup {
-        threads,
-        ..Setup::relaying_to(server.address)
-    };
-    let relay = bench.start(peer, setup, &Under::Nothing)?;
-    Ok((server, relay))
+    values.push(values[3] / values[1]);
+    Ok(Taken::of(values))
 }
 
 /// Tunnels, or connections to the server itself, each of which has carried a message.
@@ -152,25 +111,14 @@ fn tunnels(to: SocketAddr, count: usize, bench: &Bench) -> io::Result<Driver<Ech
     Ok(load)
 }
 
-fn paced(load: &mut Driver<Echo>, relay: &Running, bench: &Bench) -> io::Result<(Ran, Used)> {
-    load.run(PACE, WARM_UP, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 500)));
-    Cpu::during(relay.id, || load.run(PACE, time, &bench.stop))
+fn paced(load: &mut Driver<Echo>, side: &Side, bench: &Bench) -> io::Result<(Ran, Used)> {
+    bench.run(load, PACE, [200, bench.either(300, 500)], side.relay.id)
 }
 
+/// Tunnels of each step; the last has fewer in a quick run, or where a process may have fewer descriptors. A tunnel takes
+/// two of the relay, and two of the load and the server where both kinds are open.
 fn steps(bench: &Bench, peer: &Found) -> [usize; 4] {
-    let [ten, hundred, thousand, many] = STEPS;
-    let own = peer.spec.most_tunnels.unwrap_or(usize::MAX);
-    let many = bench.either(thousand, many);
-    [
-        ten,
-        hundred,
-        thousand,
-        many.min(own).min(fitting(bench.descriptors)).max(thousand),
-    ]
-}
-
-/// A tunnel takes two descriptors of the relay, and two of the load and the server where both kinds are open.
-fn fitting(descriptors: u64) -> usize {
-    (descriptors as usize).saturating_sub(SPARE) / 2
+    let wanted = bench.either(1_000, 10_000);
+    let many = bench.fitting(wanted, 2, peer.spec.most_tunnels);
+    [10, 100, 1_000, many.max(1_000)]
 }

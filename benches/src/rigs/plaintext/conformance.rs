@@ -9,8 +9,8 @@ use crate::load::channel::{Patient, Security};
 use crate::load::gets::plaintext as request;
 use crate::load::http::{broken, parse, Rule};
 use crate::load::sockets::TIMEOUT;
+use crate::measure::{certificate, Bench, Taken};
 use crate::peers::{Found, Setup, Under};
-use crate::rigs::{certificate, Bench, Taken};
 
 /// The deepest pipeline of the figures.
 const DEEPEST: usize = 32;
@@ -31,23 +31,23 @@ pub fn over_tls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 fn sample(bench: &Bench, peer: &Found, security: &Security) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
     let verdict = check(server.listen, security, peer.spec.reply_bytes);
-    taken(&verdict, bench.strict)
+    taken(bench, verdict)
 }
 
 /// A broken rule is a figure and a note; where samples must not go wrong it is an error.
-fn taken(verdict: &Verdict, strict: bool) -> io::Result<Taken> {
-    let broken: Vec<String> = verdict.broken.iter().map(Rule::to_string).collect();
-    if strict && !broken.is_empty() {
-        let text = format!("breaks the rules: {}", broken.join("; "));
-        return Err(io::Error::other(text));
+fn taken(bench: &Bench, verdict: Verdict) -> io::Result<Taken> {
+    let broken = verdict
+        .broken
+        .iter()
+        .map(|rule| format!("breaks a rule: {rule}"));
+    let broken: Vec<String> = broken.collect();
+    if bench.strict && !broken.is_empty() {
+        return Err(io::Error::other(broken.join("; ")));
     }
-    let mut values = vec![("rules-broken", broken.len() as f64)];
-    values.extend(verdict.length.map(|bytes| ("reply-bytes", bytes as f64)));
-    let notes = broken.iter().map(|rule| format!("breaks a rule: {rule}"));
-    Ok(Taken {
-        notes: notes.collect(),
-        ..Taken::values(values)
-    })
+    let count = broken.len() as f64;
+    broken.into_iter().for_each(|text| bench.note(text));
+    let length = verdict.length.map(|bytes| bytes as f64);
+    Ok(Taken::of([Some(count), length]))
 }
 
 struct Verdict {
@@ -155,6 +155,8 @@ fn replies(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Options;
+    use crate::stop::Stop;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
@@ -222,17 +224,28 @@ mod tests {
 
     #[test]
     fn a_broken_rule_is_an_error_where_nothing_may_go_wrong() {
-        let verdict = |broken| Verdict {
-            broken,
-            length: Some(126),
+        let found = |strict, broken: &[Rule]| {
+            let options = Options {
+                strict,
+                ..Options::default()
+            };
+            let bench = Bench::new(&options, None, 9, Default::default(), Stop::default());
+            let (bench, broken) = (bench.unwrap(), broken.to_vec());
+            let taken = taken(
+                &bench,
+                Verdict {
+                    broken,
+                    length: Some(126),
+                },
+            );
+            let values = taken.map(|taken| taken.values).map_err(|e| e.to_string());
+            (values, bench.noted().len())
         };
-        let broken = verdict(vec![Rule::Length, Rule::Routed]);
-        let told = taken(&broken, false).unwrap();
-        assert_eq!(told.values[0], ("rules-broken", 2.0));
-        assert_eq!(told.notes.len(), 2);
-        let e = taken(&broken, true).unwrap_err().to_string();
+        let broken = [Rule::Length, Rule::Routed];
+        assert_eq!(found(false, &broken), (Ok(vec![Some(2.0), Some(126.0)]), 2));
+        let e = found(true, &broken).0.unwrap_err();
         assert!(e.contains(&Rule::Routed.to_string()), "{e}");
-        assert!(taken(&verdict(Vec::new()), true).is_ok());
+        assert!(found(true, &[]).0.is_ok());
     }
 
     #[test]

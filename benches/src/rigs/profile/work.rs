@@ -6,45 +6,16 @@ use std::io;
 use std::process::Stdio;
 
 use super::profile;
+use crate::measure::{Bench, Taken};
 use crate::peers::{running, Found, Under};
-use crate::rigs::{Bench, Taken};
 
-pub fn message(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    work(bench, peer, "messages", ["message", "message-allocations"])
-}
-
-pub fn connection(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    work(
-        bench,
-        peer,
-        "connections",
-        ["connection", "connection-allocations"],
-    )
-}
-
-pub fn combinator(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    work(
-        bench,
-        peer,
-        "combinators",
-        ["combinator", "combinator-allocations"],
-    )
-}
-
-pub fn task(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    work(bench, peer, "tasks", ["task", "task-allocations"])
-}
-
-pub fn wait(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    work(bench, peer, "waits", ["wait", "wait-allocations"])
-}
-
-fn work(bench: &Bench, peer: &Found, what: &str, figures: [&'static str; 2]) -> io::Result<Taken> {
+/// Asks the program for that work.
+pub fn take(bench: &Bench, peer: &Found, work: &str) -> io::Result<Taken> {
     // A multiple of the chains' depth.
     let count = bench.either(2_000, 20_000);
     let printed = RefCell::new(Vec::new());
-    let mut taken = profile(bench, figures, count, &|under, count| {
-        let allocations = run(peer, under, what, count)?;
+    let mut taken = profile(bench, count, &|under, count| {
+        let allocations = run(peer, under, work, count)?;
         printed.borrow_mut().push(allocations);
         Ok(())
     })?;
@@ -53,44 +24,33 @@ fn work(bench: &Bench, peer: &Found, what: &str, figures: [&'static str; 2]) -> 
         return Err(io::Error::other("two lives make two counts"));
     };
     let own = (twice as f64 - once as f64) / count as f64;
-    for (_, value) in taken
-        .values
-        .iter_mut()
-        .filter(|(name, _)| *name == figures[1])
-    {
-        if (*value - own).abs() > 0.005 {
-            let text = format!(
-                "{}: callgrind counts {value:.2}, the program {own:.2}",
-                figures[1]
-            );
-            taken.notes.push(text);
-        }
-        *value = own;
+    let counted = taken.values[1].replace(own).unwrap_or_default();
+    if (counted - own).abs() > 0.005 {
+        bench.note(format!(
+            "callgrind counts {counted:.2} allocations, the program {own:.2}"
+        ));
     }
     Ok(taken)
 }
 
 /// The allocations that a run printed.
-fn run(peer: &Found, under: &Under, what: &str, count: u64) -> io::Result<u64> {
+fn run(peer: &Found, under: &Under, work: &str, count: u64) -> io::Result<u64> {
     let binary = peer.binary.to_string_lossy();
     let start = peer
         .spec
         .start
         .iter()
         .map(|word| word.replace("{binary}", &binary));
-    let words: Vec<String> = start.chain([what.to_string(), count.to_string()]).collect();
-    let output = running::command(under, &words)
-        .stdin(Stdio::null())
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let words = start.chain([work.to_string(), count.to_string()]);
+    let mut command = running::command(under, words);
+    let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        let last = why.lines().next_back().unwrap_or_default().to_string();
-        return Err(io::Error::other(format!(
-            "it ended: {}: {last}",
-            output.status
-        )));
+        let last = why.lines().next_back().unwrap_or_default();
+        let text = format!("it ended: {}: {last}", output.status);
+        return Err(io::Error::other(text));
     }
+    let said = String::from_utf8_lossy(&output.stdout);
     allocations(&said).ok_or_else(|| io::Error::other("it names no allocations"))
 }
 

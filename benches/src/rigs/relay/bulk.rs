@@ -1,57 +1,38 @@
-//! Bulk through one tunnel: down, up, both at once.
+//! Bulk through one tunnel, and a ping beside it.
 
 use std::io;
-use std::time::Instant;
+use std::time::Duration;
 
-use super::side::Side;
-use crate::load::sockets::client;
-use crate::load::transfer::transfer;
+use crate::load::ping::ping;
+use crate::load::server::Server;
+use crate::measure::bulk::{bulk, GIB};
+use crate::measure::side::Side;
+use crate::measure::{Bench, Taken};
 use crate::peers::Found;
-use crate::rigs::{Bench, Taken};
-use crate::tools::process::Cpu;
 
-pub const GIB: f64 = (1_u64 << 30) as f64;
+/// Downloads beside the ping.
+const BULK: usize = 4;
+const WARM_UP: u64 = 16 << 20;
 
-pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+/// Down, up, both at once.
+pub fn alone(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     bench.moves_bulk_as_it_says(peer)?;
     let bytes = bench.either(1 << 27, 1 << 29);
-    let side = Side::start(bench, peer)?;
+    let Side { relay, server } = Side::start(bench, peer)?;
+    let at = (relay.id, relay.listen);
     let mut values = Vec::new();
-    let load = || Cpu::seconds_alone(std::process::id()) + Cpu::seconds_alone(side.server.id());
-    for ([rate, cpu, of_load], down, up) in [
-        (
-            ["bulk-download", "bulk-download-cpu", "bulk-download-load"],
-            bytes,
-            0,
-        ),
-        (
-            ["bulk-upload", "bulk-upload-cpu", "bulk-upload-load"],
-            0,
-            bytes,
-        ),
-        (
-            ["bulk-both", "bulk-both-cpu", "bulk-both-load"],
-            bytes,
-            bytes,
-        ),
-    ] {
-        let stream = client(side.relay.listen, 0)?;
-        // The windows open and the relay finds its mode.
-        transfer(
-            &stream,
-            down.min(16 << 20),
-            up.min(16 << 20),
-            &bench.pattern,
-        )?;
-        bench.stop.check()?;
-        let (before, load_before, begun) = (Cpu::of(side.relay.id)?, load(), Instant::now());
-        transfer(&stream, down, up, &bench.pattern)?;
-        let elapsed = begun.elapsed().as_secs_f64();
-        let used = Cpu::of(side.relay.id)?.seconds_since(before);
-        let moved = (down + up) as f64 / GIB;
-        values.push((rate, moved / elapsed));
-        values.push((cpu, used / moved));
-        values.push((of_load, (load() - load_before) / moved));
+    for directions in [[bytes, 0], [0, bytes], [bytes, bytes]] {
+        values.extend(bulk(bench, at, &[server.id()], WARM_UP, directions)?);
     }
-    Ok(Taken::values(values))
+    Ok(Taken::of(values))
+}
+
+pub fn beside_ping(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    // It answers small messages before it does anything else.
+    let side = Side::before(Server::start(true)?, bench, peer, 1)?;
+    let time = Duration::from_millis(bench.either(600, 1200));
+    let (ran, bytes) = ping(side.relay.listen, BULK, time, &bench.pattern, &bench.stop)?;
+    let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| ran.latency(quantile));
+    let rate = bytes as f64 / GIB / ran.elapsed.as_secs_f64();
+    Ok(Taken::of([p50, p99, p999, rate]))
 }

@@ -6,36 +6,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::measure::{Bench, Taken};
 use crate::peers::find::project;
 use crate::peers::Found;
-use crate::rigs::{Bench, Taken};
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let Some(build) = &peer.spec.build else {
         return Err(io::Error::other("a package isn't built here"));
     };
     let project = project()?;
-    let mut values = vec![(
-        "size",
-        stripped(&peer.binary, &bench.folder)? as f64 / 1024.0,
-    )];
-    if let Some(time) = peer.built_in {
-        values.push(("build", time.as_secs_f64()));
-    }
+    let size = stripped(&peer.binary, &bench.folder)? as f64 / 1024.0;
+    let (mut lines, mut differing, mut tree) = (None, None, None);
     if let Some(Sources { engine, whole }) = Sources::of(&project, &peer.spec.name) {
-        values.push(("packages", packages(&project, build)? as f64));
-        values.push(("lines", lines_below(&project.join(engine))? as f64));
+        tree = Some(packages(&project, build)? as f64);
+        lines = Some(lines_below(&project.join(engine))? as f64);
         if let Some([below, own]) = whole {
-            values.push((
-                "changed",
-                changed(&project.join(below), &project.join(own))? as f64,
-            ));
+            let count = changed(&project.join(below), &project.join(own))?;
+            differing = Some(count as f64);
         }
     }
-    Ok(Taken::values(values))
+    let built = peer.built_in.map(|time| time.as_secs_f64());
+    Ok(Taken::of([Some(size), lines, differing, tree, built]))
 }
 
-/// Where ptunnel's engine is, and that of a rung.
+/// Where ptunnel's engine is, or that of a rung.
 struct Sources {
     engine: String,
     /// The sources of the step below a rung, and its own.
@@ -45,10 +39,9 @@ struct Sources {
 impl Sources {
     /// Of the product or a rung by its name; none of another peer, whose lines do something else.
     fn of(project: &Path, peer: &str) -> Option<Sources> {
-        const ROOT: &str = "src/engine";
-        let source = |rung: usize| format!("compat/ladder/r{rung}/src");
+        let (root, source) = ("src/engine", |rung| format!("compat/ladder/r{rung}/src"));
         if peer == "ptunnel" {
-            let engine = ROOT.to_string();
+            let engine = root.to_string();
             return Some(Sources {
                 engine,
                 whole: None,
@@ -58,13 +51,13 @@ impl Sources {
         let engine = format!("{}/engine", source(rung));
         let whole = match rung.checked_sub(1) {
             Some(below) => [source(below), source(rung)],
-            None => [ROOT.to_string(), engine.clone()],
+            None => [root.to_string(), engine.clone()],
         };
-        let whole = Some(whole);
-        project
-            .join(&engine)
-            .exists()
-            .then_some(Sources { engine, whole })
+        let is_there = project.join(&engine).exists();
+        is_there.then_some(Sources {
+            engine,
+            whole: Some(whole),
+        })
     }
 }
 
@@ -181,17 +174,17 @@ mod tests {
     fn rungs_are_compared_with_what_is_below_them() {
         let project = project().unwrap();
         let of = |peer| Sources::of(&project, peer);
-        let [below, own] = of("r0").unwrap().whole.unwrap();
-        assert_eq!(
-            [below.as_str(), own.as_str()],
-            ["src/engine", "compat/ladder/r0/src/engine"]
-        );
-        let [below, own] = of("r3").unwrap().whole.unwrap();
-        assert_eq!(
-            [below.as_str(), own.as_str()],
-            ["compat/ladder/r2/src", "compat/ladder/r3/src"]
-        );
-        assert!(of("ptunnel").unwrap().whole.is_none());
+        let whole = |peer| {
+            of(peer)
+                .unwrap()
+                .whole
+                .map(|[below, own]| [below, own].join(" "))
+        };
+        let below_r0 = "src/engine compat/ladder/r0/src/engine";
+        assert_eq!(whole("r0").as_deref(), Some(below_r0));
+        let below_r3 = "compat/ladder/r2/src compat/ladder/r3/src";
+        assert_eq!(whole("r3").as_deref(), Some(below_r3));
+        assert_eq!(whole("ptunnel"), None);
         assert!(of("tokio").is_none() && of("r0-0.1.18").is_none() && of("r99").is_none());
         let lines = |peer| lines_below(&project.join(of(peer).unwrap().engine)).unwrap();
         assert!(lines("ptunnel") > lines("r0"));

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use crate::load::server::Server;
+use crate::measure::{Bench, Taken};
+use crate::model::median;
 use crate::peers::{Found, Setup, Under};
-use crate::report::stats::median;
-use crate::rigs::{Bench, Taken};
 
 /// Starts of a sample, of which the median counts.
 const STARTS: usize = 5;
@@ -20,6 +20,5 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         let _relay = bench.start(peer, setup, &Under::Nothing)?;
         taken.push(begun.elapsed().as_secs_f64() * 1e3);
     }
-    let start = median(&taken).ok_or_else(|| io::Error::other("no start"))?;
-    Ok(Taken::values(vec![("start", start)]))
+    Ok(Taken::of([median(&taken)]))
 }

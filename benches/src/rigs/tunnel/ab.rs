@@ -3,39 +3,36 @@
 use std::io;
 use std::time::Duration;
 
-use super::chain::{Chain, Connections, Proxy};
+use super::chain::{Chain, Connections};
 use crate::load::ab::Ab;
 use crate::load::pace::{Pace, Until};
+use crate::measure::{Bench, Taken};
 use crate::peers::{Found, Under};
-use crate::rigs::{Bench, Taken};
 
 const CLIENTS: usize = 5;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let chain = Chain::to_pages(bench, peer, Proxy::Squid, &Under::Nothing)?;
+    let chain = Chain::to_pages(bench, peer, "squid", &Under::Nothing)?;
     let time = Duration::from_millis(bench.either(200, 800));
     let mut values = Vec::new();
-    for (figure, connections, least) in [
+    for (connections, least) in [
         // Each client meets the origin's limit of a hundred once.
-        ("ab-100", Connections::Limited, 100 * CLIENTS as u64),
-        ("ab-close", Connections::Closed, CLIENTS as u64),
+        (Connections::Limited, 100 * CLIENTS as u64),
+        (Connections::Closed, CLIENTS as u64),
     ] {
         let ab = Ab {
             // Without a tunnel ab asks the proxy for the page itself, as the articles had it.
-            to: match chain.asked_directly() {
-                Some(_) => chain.target,
-                None => chain.address(),
-            },
-            proxy: chain.asked_directly(),
+            to: chain.asked.map_or(chain.address, |_| chain.target),
+            proxy: chain.asked,
             path: connections.path(),
             clients: CLIENTS,
             requests: fitting(bench, &chain, connections, time)?.max(least),
             keep_alive: connections != Connections::Closed,
         };
         bench.stop.check()?;
-        values.push((figure, ab.run()?));
+        values.push(ab.run()?);
     }
-    Ok(Taken::values(values))
+    Ok(Taken::of(values))
 }
 
 /// The number of requests that take about so long, whole rounds of all clients: ab needs a number.

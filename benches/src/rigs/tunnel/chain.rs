@@ -1,17 +1,18 @@
 //! What a request passes: the tunnel on its core, then a proxy and an origin on the load's core. Each is fresh.
 
+use std::fmt::Debug;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Command;
 
 use crate::load::driver::Driver;
 use crate::load::gets::Gets;
 use crate::load::server::Server;
-use crate::peers::find::{find, project};
-use crate::peers::{spec, Found, Kind, Running, Setup, Under};
-use crate::rigs::{certificate, Bench};
+use crate::measure::{certificate, Bench};
+use crate::model::Kind;
+use crate::peers::find::{find, project, version};
+use crate::peers::{spec, Found, Running, Setup, Spec, Under};
 
 const PARTS: &str = include_str!("parts.toml");
 
@@ -20,24 +21,6 @@ const OVER_TLS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 /// Bytes of the page that is asked for.
 const PAGE: usize = 1024;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Proxy {
-    Squid,
-    Tinyproxy,
-    /// ptunnel's own.
-    Embedded,
-}
-
-impl Proxy {
-    fn part(self) -> &'static str {
-        match self {
-            Proxy::Squid => "squid",
-            Proxy::Tinyproxy => "tinyproxy",
-            Proxy::Embedded => "embedded",
-        }
-    }
-}
 
 /// How the origin treats a connection on which it has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,116 +40,99 @@ impl Connections {
     }
 }
 
-#[derive(Debug)]
-enum Origin {
-    Nginx(#[allow(dead_code)] Running),
-    Ours(#[allow(dead_code)] Server),
-}
-
 /// Ends in the order of its fields.
 #[derive(Debug)]
 pub struct Chain {
     /// None for the floor, where the load asks the proxy itself.
-    tunnel: Option<Running>,
-    proxy: Running,
-    _origin: Origin,
+    pub tunnel: Option<Running>,
+    _proxy: Running,
+    _origin: Box<dyn Debug>,
+    /// What the load connects to.
+    pub address: SocketAddr,
+    /// The proxy, where the load has to ask it by itself.
+    pub asked: Option<SocketAddr>,
     pub target: SocketAddr,
 }
 
 impl Chain {
     /// In front of nginx.
-    pub fn to_pages(bench: &Bench, peer: &Found, proxy: Proxy, under: &Under) -> io::Result<Chain> {
+    pub fn to_pages(bench: &Bench, peer: &Found, proxy: &str, under: &Under) -> io::Result<Chain> {
         pages(&bench.folder)?;
         let nginx = start_part(bench, "origin")?;
         let target = nginx.listen;
-        Chain::start(bench, peer, proxy, under, Origin::Nginx(nginx), target)
+        Chain::start(bench, peer, proxy, under, Box::new(nginx), target)
     }
 
     /// In front of the server that speaks the protocol of the relay rig.
-    pub fn to_server(bench: &Bench, peer: &Found, proxy: Proxy) -> io::Result<Chain> {
+    pub fn to_server(bench: &Bench, peer: &Found, proxy: &str) -> io::Result<Chain> {
         let server = Server::start(false)?;
         let target = server.address;
-        let nothing = &Under::Nothing;
-        Chain::start(bench, peer, proxy, nothing, Origin::Ours(server), target)
+        Chain::start(
+            bench,
+            peer,
+            proxy,
+            &Under::Nothing,
+            Box::new(server),
+            target,
+        )
     }
 
     fn start(
         bench: &Bench,
         peer: &Found,
-        proxy: Proxy,
+        proxy: &str,
         under: &Under,
-        origin: Origin,
+        origin: Box<dyn Debug>,
         target: SocketAddr,
     ) -> io::Result<Chain> {
-        let proxy = start_part(bench, proxy.part())?;
-        let tunnel = if peer.spec.kind == Kind::Floor {
-            None
-        } else {
-            let far = match peer.spec.tls {
-                true => SocketAddr::new(OVER_TLS, target.port()),
-                false => target,
-            };
-            let setup = Setup::relaying_to(far).through(proxy.listen);
-            Some(bench.start(peer, setup, under)?)
+        let proxy = start_part(bench, proxy)?;
+        let far = match peer.spec.tls {
+            true => SocketAddr::new(OVER_TLS, target.port()),
+            false => target,
+        };
+        let setup = Setup::relaying_to(far).through(proxy.listen);
+        let tunnel = match peer.spec.kind {
+            Kind::Floor => None,
+            _ => Some(bench.start(peer, setup, under)?),
         };
         Ok(Chain {
+            address: tunnel.as_ref().unwrap_or(&proxy).listen,
+            asked: tunnel.is_none().then_some(proxy.listen),
             tunnel,
-            proxy,
+            _proxy: proxy,
             _origin: origin,
             target,
         })
     }
 
-    pub fn tunnel(&self) -> Option<&Running> {
-        self.tunnel.as_ref()
-    }
-
-    /// Returns the address that the load connects to.
-    pub fn address(&self) -> SocketAddr {
-        self.tunnel.as_ref().unwrap_or(&self.proxy).listen
-    }
-
-    /// The proxy, where the load has to ask it by itself.
-    pub fn asked_directly(&self) -> Option<SocketAddr> {
-        match self.tunnel {
-            Some(_) => None,
-            None => Some(self.proxy.listen),
-        }
+    /// Takes the tunnel out of its chain.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn the_tunnel(&mut self) -> io::Result<Running> {
+        let tunnel = self.tunnel.take();
+        tunnel.ok_or_else(|| io::Error::other("there is no tunnel"))
     }
 
     /// So many clients that ask for the page.
     pub fn gets(&self, clients: usize, connections: Connections) -> io::Result<Driver<Gets>> {
         let close = connections == Connections::Closed;
-        let gets = Gets::page(self.target, connections.path(), close, &page());
-        let gets = match self.asked_directly() {
-            Some(_) => gets.asking_for(self.target),
-            None => gets,
-        };
-        Driver::new(self.address(), clients, gets)
-    }
-
-    /// Ends the tunnel first and awaits it, so that a tool above it writes its file.
-    pub fn end(mut self) -> io::Result<()> {
-        match self.tunnel.take() {
-            Some(tunnel) => tunnel.end(),
-            None => Ok(()),
+        let mut gets = Gets::page(self.target, connections.path(), close, &page());
+        if self.asked.is_some() {
+            gets = gets.asking_for(self.target);
         }
+        Driver::new(self.address, clients, gets)
     }
 }
 
 /// The versions of what is no peer but in every figure.
 pub fn versions() -> Vec<String> {
-    let specs = spec::parse(PARTS, "part", &[]).unwrap_or_default();
-    let said = |spec: &spec::Spec| {
-        let (program, arguments) = spec.version.as_ref()?.split_first()?;
-        let output = Command::new(program).args(arguments).output().ok()?;
-        Some(format!(
-            "{}: {}",
-            spec.about,
-            crate::peers::find::version_line(&output)
-        ))
-    };
-    specs.iter().filter_map(said).collect()
+    let project = project().unwrap_or_default();
+    let specs = spec::parse(PARTS, &[], "part").unwrap_or_default();
+    let packages = specs.iter().filter(|spec| spec.version.is_some());
+    let said = packages.filter_map(|spec| Some((&spec.about, version(spec, &project).ok()?)));
+    said.map(|(about, version)| format!("{about}: {version}"))
+        .collect()
 }
 
 fn start_part(bench: &Bench, name: &str) -> io::Result<Running> {
@@ -181,19 +147,21 @@ fn start_part(bench: &Bench, name: &str) -> io::Result<Running> {
 
 /// Built at its first use.
 fn part(bench: &Bench, name: &str) -> io::Result<Found> {
-    let mut specs = spec::parse(PARTS, "part", &[name.to_string()])?;
-    let spec = specs.remove(0);
+    let spec = spec_of(name)?;
     let binary = bench.folder.join(name);
     if spec.build.is_none() || binary.exists() {
         return Ok(Found {
-            spec,
-            version: String::new(),
             binary,
-            built_in: None,
+            ..Found::of_package(spec)
         });
     }
-    find(spec, &project()?, &bench.folder, false)
-        .map_err(|missing| io::Error::other(format!("{name}: {}", missing.reason)))
+    let found = find(&spec, &project()?, &bench.folder, false);
+    found.map_err(|why| io::Error::other(format!("{name}: {why}")))
+}
+
+fn spec_of(name: &str) -> io::Result<Spec> {
+    let all = spec::parse(PARTS, &[], "part")?;
+    Ok(spec::named(&all, "part", &[name.to_string()])?.remove(0))
 }
 
 /// Lays the page and a certificate where the origin looks for them, once a run.
@@ -215,12 +183,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_proxy_and_the_origin_are_parts_with_a_given_address() {
-        let proxies = [Proxy::Squid, Proxy::Tinyproxy, Proxy::Embedded].map(Proxy::part);
-        for name in proxies.iter().chain(&["origin"]) {
-            let found = spec::parse(PARTS, "part", &[name.to_string()]).unwrap();
-            assert_eq!(found.len(), 1, "{name}");
-            let mut lines = found[0].start.iter().chain(&found[0].config);
+    fn every_part_has_a_given_address() {
+        for name in ["origin", "squid", "tinyproxy", "embedded"] {
+            let found = spec_of(name).unwrap();
+            let mut lines = found.start.iter().chain(&found.config);
             assert!(lines.any(|line| line.contains("{listen")), "{name}");
         }
     }
