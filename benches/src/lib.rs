@@ -32,7 +32,7 @@ mod tests {
         "stop", "sys", "peer", "model", "tools", "load", "peers", "measure", "rigs", "report",
     ];
 
-    /// What a file names behind `crate::` that stands above its own layer, or is none.
+    /// What a file names behind `crate::` that is above its own layer, or no layer.
     fn wrong(path: &Path, layer: usize) -> Vec<String> {
         if path.is_dir() {
             let entries = fs::read_dir(path).unwrap();

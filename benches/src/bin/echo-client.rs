@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(arguments: &Arguments) -> io::Result<Report> {
+fn measure(arguments: &Arguments) -> io::Result<Report<'_>> {
     let stop = Stop::on_signals()?;
     let echo = Echo::to_server(arguments.length as usize);
     let opened: io::Result<Vec<Driver<Echo>>> = shares(arguments.connections, arguments.threads)
@@ -73,12 +73,10 @@ fn measure(arguments: &Arguments) -> io::Result<Report> {
         });
         counts.sum::<io::Result<u64>>()
     })?;
+    let seconds = begun.elapsed().as_secs_f64();
     Ok(Report {
-        address: arguments.address,
-        connections: arguments.connections,
-        length: arguments.length,
-        duration: arguments.duration,
-        seconds: begun.elapsed().as_secs_f64(),
+        arguments,
+        seconds,
         count,
     })
 }
@@ -91,33 +89,36 @@ fn shares(connections: u64, threads: u64) -> impl Iterator<Item = usize> {
         .filter(|&n| n > 0)
 }
 
-struct Report {
-    address: SocketAddr,
-    connections: u64,
-    length: u64,
-    duration: u64,
+struct Report<'a> {
+    arguments: &'a Arguments,
     seconds: f64,
     /// Requests that were sent: each is awaited, so there are as many responses.
     count: u64,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let speed = self.count as f64 / self.seconds;
-        let kb = speed * self.length as f64 / 1024.0;
+        let Arguments {
+            address,
+            connections,
+            length,
+            duration,
+            ..
+        } = self.arguments;
+        let count = self.count;
+        let speed = count as f64 / self.seconds;
+        let kb = speed * *length as f64 / 1024.0;
         let rule = "==================";
-        writeln!(f, "{rule}Benchmarking: {}{rule}", self.address)?;
+        writeln!(f, "{rule}Benchmarking: {address}{rule}")?;
         writeln!(
             f,
-            "{} clients, running {} bytes, {} sec.\n",
-            self.connections, self.length, self.duration
+            "{connections} clients, running {length} bytes, {duration} sec.\n"
         )?;
         writeln!(
             f,
             "Speed: {speed:.0} request/sec,  {speed:.0} response/sec, {kb:.0} kb/sec"
         )?;
-        writeln!(f, "Requests: {}", self.count)?;
-        write!(f, "Responses: {}", self.count)
+        write!(f, "Requests: {count}\nResponses: {count}")
     }
 }
 
@@ -136,10 +137,7 @@ mod tests {
     #[test]
     fn prints_the_lines_that_readers_of_the_old_figures_know() {
         let report = Report {
-            address: "127.0.0.1:7000".parse().unwrap(),
-            connections: 100,
-            length: 100,
-            duration: 10,
+            arguments: &Arguments::parse_from(["echo-client"]),
             seconds: 10.0,
             count: 4_096_000,
         };

@@ -7,9 +7,10 @@
 use std::io;
 use std::net::SocketAddr;
 
+use ptunnel_benches::peer::listener::listener;
 use ptunnel_benches::peer::serving::Serving;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 
 const BUFFER: usize = 16 * 1024;
 
@@ -19,11 +20,7 @@ fn main() -> io::Result<()> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve(listen: SocketAddr) -> io::Result<()> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.set_reuseport(true)?;
-    socket.bind(listen)?;
-    let listener = socket.listen(4096)?;
+    let listener = listener(listen)?;
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;

@@ -14,8 +14,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use ptunnel_benches::peer::listener::listener;
 use ptunnel_benches::peer::serving::Serving;
-use tokio::net::TcpSocket;
 use tokio::task::{spawn_local, LocalSet};
 
 fn main() -> io::Result<()> {
@@ -27,11 +27,7 @@ fn serve(listen: SocketAddr) -> io::Result<()> {
         .enable_all()
         .build()?;
     LocalSet::new().block_on(&runtime, async {
-        let socket = TcpSocket::new_v4()?;
-        socket.set_reuseaddr(true)?;
-        socket.set_reuseport(true)?;
-        socket.bind(listen)?;
-        let listener = socket.listen(4096)?;
+        let listener = listener(listen)?;
         let mut http = http1::Builder::new();
         http.pipeline_flush(true);
         loop {

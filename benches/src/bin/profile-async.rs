@@ -145,34 +145,16 @@ async fn one(number: u64) -> u64 {
     leaf(number + 1).await
 }
 
-async fn two(number: u64) -> u64 {
-    leaf(one(number).await + 1).await
+/// Each awaits the one before and then waits once itself.
+macro_rules! await_one_another {
+    ($($below:ident, $name:ident;)*) => {$(
+        async fn $name(number: u64) -> u64 {
+            leaf($below(number).await + 1).await
+        }
+    )*};
 }
 
-async fn three(number: u64) -> u64 {
-    leaf(two(number).await + 1).await
-}
-
-async fn four(number: u64) -> u64 {
-    leaf(three(number).await + 1).await
-}
-
-async fn five(number: u64) -> u64 {
-    leaf(four(number).await + 1).await
-}
-
-async fn six(number: u64) -> u64 {
-    leaf(five(number).await + 1).await
-}
-
-async fn seven(number: u64) -> u64 {
-    leaf(six(number).await + 1).await
-}
-
-/// Eight async fns, each of which awaits the one before and then waits once itself.
-async fn eight(number: u64) -> u64 {
-    leaf(seven(number).await + 1).await
-}
+await_one_another! { one, two; two, three; three, four; four, five; five, six; six, seven; seven, eight; }
 
 fn tasks(count: u64) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

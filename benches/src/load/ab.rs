@@ -2,7 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::tools::program::output;
 
 /// One run of it.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +31,7 @@ impl Ab {
             command.args(["-X", &proxy.to_string()]);
         }
         command.arg(format!("http://{}{}", self.to, self.path));
-        let output = command.stdin(Stdio::null()).output().map_err(|e| {
-            let install = "apt-get install --no-install-recommends apache2-utils";
-            io::Error::new(e.kind(), format!("ab can't be started: {e}; {install}"))
-        })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().next_back().unwrap_or_default();
-            return Err(io::Error::other(format!("ab: {last}")));
-        }
-        parse(&String::from_utf8_lossy(&output.stdout), self.requests)
+        parse(&output(&mut command, "apache2-utils")?, self.requests)
     }
 }
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::tools::program::output;
 
 /// What wrk sends.
 #[derive(Clone, Copy, Debug)]
@@ -41,15 +43,7 @@ pub fn wrk(to: SocketAddr, connections: usize, ask: Ask) -> io::Result<Said> {
             command.arg(format!("{scheme}://{to}{path}"));
         }
     }
-    let output = command.stdin(Stdio::null()).output().map_err(|e| {
-        let install = "apt-get install --no-install-recommends wrk";
-        io::Error::new(e.kind(), format!("wrk can't be started: {e}; {install}"))
-    })?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    match output.status.success() {
-        true => parse(&text),
-        false => Err(io::Error::other(format!("wrk: {}", output.status))),
-    }
+    parse(&output(&mut command, "wrk")?)
 }
 
 /// wrk tries its request on a parser, then takes the one that it sends.

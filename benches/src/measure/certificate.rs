@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::tools::program::output;
 
 /// Lays `NAME.pem` and `NAME.key` into the folder, once a run.
 ///
@@ -13,7 +15,8 @@ pub fn lay(folder: &Path, name: &str) -> io::Result<()> {
     if certificate.exists() {
         return Ok(());
     }
-    let output = Command::new("openssl")
+    let mut command = Command::new("openssl");
+    command
         .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
         .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
         .args(["-subj", "/CN=localhost", "-addext"])
@@ -21,15 +24,6 @@ pub fn lay(folder: &Path, name: &str) -> io::Result<()> {
         .arg("-keyout")
         .arg(folder.join(format!("{name}.key")))
         .arg("-out")
-        .arg(&certificate)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| {
-            let install = "apt-get install --no-install-recommends openssl";
-            io::Error::new(e.kind(), format!("openssl: {e}; {install}"))
-        })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other("openssl made no certificate")),
-    }
+        .arg(&certificate);
+    output(&mut command, "openssl").map(drop)
 }

@@ -55,13 +55,11 @@ pub fn pairs(results: &Results) -> Vec<(&'static str, usize, usize)> {
 mod tests {
     use super::*;
     use crate::model::example::{example, CPU};
+    use crate::model::less;
 
     #[test]
     fn a_run_that_was_asked_for_the_closed_loop_alone_is_judged_by_it() {
-        let at_rate = Figure {
-            name: "cpu-60",
-            ..CPU
-        };
+        let at_rate = less("cpu-60", "µs", "");
         let mut results = example(&[at_rate, CPU], &[]);
         assert_eq!(planned(&results), Some("cpu-60"));
         results.left_out.figures = vec!["cpu-60".to_string()];

@@ -100,10 +100,10 @@ fn parts_of_difference(
 ///
 /// # Errors
 /// Those of the work, and of a peer that doesn't end.
-pub fn live(
+pub fn live<T>(
     bench: &Bench,
     peer: Running,
-    work: impl FnOnce(SocketAddr) -> io::Result<()>,
+    work: impl FnOnce(SocketAddr) -> io::Result<T>,
 ) -> io::Result<()> {
     let (processes, sockets) = settled(peer.id, &bench.stop)?;
     work(peer.listen)?;

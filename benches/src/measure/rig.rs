@@ -13,7 +13,7 @@ pub struct Rig {
     pub name: &'static str,
     /// One line above its report: what is compared with what.
     pub question: &'static str,
-    /// Those of its figures whose plot isn't folded: the first that was measured.
+    /// The figure whose plot isn't folded: the first of these that was measured.
     pub plotted: &'static [&'static str],
     pub targets: &'static [Target],
     /// Measured one after the other.

@@ -206,14 +206,12 @@ impl<'a> Rounds<'a> {
 fn named(group: &Group, values: Vec<Option<f64>>) -> io::Result<BTreeMap<&'static str, f64>> {
     let (found, wanted) = (values.len(), group.figures.len());
     if found != wanted {
-        return Err(io::Error::other(format!(
-            "{found} values for {wanted} figures"
-        )));
+        let text = format!("{found} values for {wanted} figures");
+        return Err(io::Error::other(text));
     }
     let pairs = group.figures.iter().zip(values);
-    Ok(pairs
-        .filter_map(|(figure, value)| Some((figure.name, value?)))
-        .collect())
+    let pairs = pairs.filter_map(|(figure, value)| Some((figure.name, value?)));
+    Ok(pairs.collect())
 }
 
 #[cfg(test)]

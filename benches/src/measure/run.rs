@@ -155,7 +155,7 @@ fn knows_its_rivals(rig: &Rig, all: &[Spec]) -> io::Result<()> {
         if let Some(name) = target.names().into_iter().find(is_missing) {
             let text = format!(
                 "a target of {} names {name:?}, and no [[{}]] in peers.toml has that name",
-                target.figure, rig.name
+                target.figures, rig.name
             );
             return Err(io::Error::other(text));
         }

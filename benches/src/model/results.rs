@@ -66,7 +66,7 @@ pub struct Results {
     pub seed: Option<u64>,
     pub left_out: LeftOut,
     pub figures: Vec<Figure>,
-    /// Those whose plot isn't folded: the first that was measured.
+    /// The figure whose plot isn't folded: the first of these that was measured.
     pub plotted: Vec<&'static str>,
     pub peers: Vec<Peer>,
     pub samples: Vec<Sample>,

@@ -152,15 +152,7 @@ mod tests {
     #[test]
     fn a_tenth_of_noise_needs_about_seventy_pairs_for_three_percent() {
         // Logarithms of 0.1 to both sides have a standard deviation of 0.1.
-        let noisy: Vec<f64> = (0..1000)
-            .map(|i| {
-                if i % 2 == 0 {
-                    0.1f64.exp()
-                } else {
-                    (-0.1f64).exp()
-                }
-            })
-            .collect();
+        let noisy = [0.1f64.exp(), (-0.1f64).exp()].repeat(500);
         assert_eq!(pairs_needed(&noisy, 0.03), Some(70));
         assert_eq!(pairs_needed(&[1.0, 1.0, 1.0], 0.03), Some(0));
         assert_eq!(pairs_needed(&[1.0], 0.03), None);

@@ -24,7 +24,8 @@ pub enum Beside {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    pub figure: &'static str,
+    /// Names, with a space between two.
+    pub figures: &'static str,
     /// What a run of a rig that didn't have the figure yet is judged by.
     pub before: Option<&'static str>,
     /// None where nothing is promised.
@@ -36,10 +37,10 @@ pub struct Target {
     pub source: &'static str,
 }
 
-/// A target of the subject.
-pub const fn target(figure: &'static str, bound: Bound, beside: Beside) -> Target {
+/// A target of the subject, for each of the figures: names with a space between two.
+pub const fn target(figures: &'static str, bound: Bound, beside: Beside) -> Target {
     Target {
-        figure,
+        figures,
         before: None,
         bound: Some(bound),
         ours: None,
@@ -49,13 +50,13 @@ pub const fn target(figure: &'static str, bound: Bound, beside: Beside) -> Targe
 }
 
 /// That `peer` was measured is what is wanted; its ratio to the subject is there to be seen.
-pub const fn shown(figure: &'static str, peer: &'static str) -> Target {
+pub const fn shown(figures: &'static str, peer: &'static str) -> Target {
     let source = "nothing is promised";
     let bound = None;
     Target {
         bound,
         source,
-        ..target(figure, Bound::AtMost(0.0), Beside::Subject).of(peer)
+        ..target(figures, Bound::AtMost(0.0), Beside::Subject).of(peer)
     }
 }
 
@@ -78,6 +79,10 @@ impl Target {
             before: Some(before),
             ..self
         }
+    }
+
+    pub fn figures(&self) -> impl Iterator<Item = &'static str> {
+        self.figures.split(' ')
     }
 
     /// The peers that it names.

@@ -8,11 +8,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::{spawn_local, LocalSet};
 use tokio::time::interval;
 
 use super::http::{self, Date, Response, Route};
+use super::listener::listener;
 
 /// Holds 32 requests of the usual size; a longer head is refused.
 const BUFFER: usize = 8 * 1024;
@@ -32,11 +33,7 @@ where
     LocalSet::new().block_on(&runtime, async {
         let date = Rc::new(Cell::new(Date::now()));
         spawn_local(keep(Rc::clone(&date)));
-        let socket = TcpSocket::new_v4()?;
-        socket.set_reuseaddr(true)?;
-        socket.set_reuseport(true)?;
-        socket.bind(listen)?;
-        let listener = socket.listen(4096)?;
+        let listener = listener(listen)?;
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;

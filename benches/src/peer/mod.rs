@@ -6,6 +6,7 @@ pub mod addresses;
 pub mod counting;
 pub mod hello;
 pub mod http;
+pub mod listener;
 pub mod pipes;
 pub mod serving;
 pub mod tls;

@@ -63,15 +63,14 @@ impl Running {
         folder: &Path,
         cores: Option<Cores>,
     ) -> io::Result<Running> {
-        let start = || Running::start_on(free_port()?, peer, setup, under, folder, cores);
-        let is_taken = |result: &io::Result<Running>| matches!(result, Err(e) if e.kind() == io::ErrorKind::AddrInUse);
-        let mut result = start();
-        for _ in 1..PORTS {
-            if is_taken(&result) {
-                result = start();
+        let mut left = PORTS;
+        loop {
+            left -= 1;
+            match Running::start_on(free_port()?, peer, setup, under, folder, cores) {
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && left > 0 => {}
+                result => return result,
             }
         }
-        result
     }
 
     fn start_on(

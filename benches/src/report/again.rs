@@ -18,27 +18,29 @@ use crate::rigs::{self, RIGS};
 pub fn again(folders: &[PathBuf], out: Option<PathBuf>) -> io::Result<PathBuf> {
     let mut outcomes = Vec::new();
     for folder in folders {
-        let found = outcomes_of(folder)?;
-        if found.is_empty() {
-            let text = format!("{} has no results", folder.display());
-            return Err(io::Error::other(text));
-        }
-        outcomes.extend(found);
+        outcomes.extend(outcomes_of(folder)?);
     }
-    match (out, folders) {
-        (Some(out), _) => {
-            fs::write(&out, page::render(&outcomes))?;
-            Ok(out)
-        }
-        (None, folders) => page::write(&folders[0], &outcomes),
+    match out {
+        Some(out) => fs::write(&out, page::render(&outcomes)).map(|()| out),
+        None => page::write(&folders[0], &outcomes),
     }
 }
 
 /// The runs in this folder, in the rigs' order, or the folder itself, as they are judged today.
 ///
 /// # Errors
-/// When a file can't be read, or names a rig that there isn't.
+/// When there is none, or one can't be read.
 pub fn outcomes_of(folder: &Path) -> io::Result<Vec<Outcome>> {
+    let outcomes = any_of(folder)?;
+    if outcomes.is_empty() {
+        let text = format!("{} has no results", folder.display());
+        return Err(io::Error::other(text));
+    }
+    Ok(outcomes)
+}
+
+/// The same, or none.
+pub fn any_of(folder: &Path) -> io::Result<Vec<Outcome>> {
     let entries = fs::read_dir(folder)?;
     let mut within: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -88,6 +90,7 @@ mod tests {
         let page = again(std::slice::from_ref(&root), None).unwrap();
         let page = fs::read_to_string(page).unwrap();
         let after = fs::read(root.join("a/results.json")).unwrap();
+        assert!(outcomes_of(&root.join("soak")).is_err());
         fs::remove_dir_all(&root).unwrap();
         let rigs: Vec<_> = outcomes.iter().map(|o| o.results.rig).collect();
         assert_eq!(rigs, ["relay", "relay", "echo"]);

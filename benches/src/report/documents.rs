@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::again::outcomes_of;
+use super::again::any_of;
 use super::judge::score;
 use super::markers;
 use super::number::{number, range};
@@ -149,7 +149,7 @@ impl Runs {
         for entry in fs::read_dir(root)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name.len() == 10 && name.starts_with("20") {
-                let outcomes = outcomes_of(&root.join(&name))?;
+                let outcomes = any_of(&root.join(&name))?;
                 runs.push((name, outcomes));
             }
         }

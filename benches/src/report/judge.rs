@@ -10,21 +10,27 @@ pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
     let Some(subject) = results.subject() else {
         return Vec::new();
     };
-    let lines = targets.iter().flat_map(|target| {
+    let subject = subject.name.as_str();
+    let figures = targets
+        .iter()
+        .flat_map(|t| t.figures().map(move |figure| (t, figure)));
+    let lines = figures.flat_map(|(target, figure)| {
         // A run whose rig didn't have the figure yet is judged by an older one.
-        let before = target
-            .before
-            .filter(|_| results.figure(target.figure).is_none());
-        let figure = before.unwrap_or(target.figure);
-        let target = Target { figure, ..*target };
-        let theirs = theirs(&target, &subject.name, results).into_iter();
-        theirs.map(move |theirs| line(&target, &subject.name, theirs, results))
+        let before = target.before.filter(|_| results.figure(figure).is_none());
+        let figure = before.unwrap_or(figure);
+        let theirs = theirs(target, figure, subject, results).into_iter();
+        theirs.map(move |theirs| line(target, figure, subject, theirs, results))
     });
     lines.collect()
 }
 
 /// What the target's figure is divided by, nothing where it is held against a limit.
-fn theirs<'a>(target: &Target, subject: &'a str, results: &'a Results) -> Vec<Option<&'a str>> {
+fn theirs<'a>(
+    target: &Target,
+    figure: &str,
+    subject: &'a str,
+    results: &'a Results,
+) -> Vec<Option<&'a str>> {
     let is_rival = |peer: &&Peer| {
         let is_compared = matches!(peer.kind, Kind::Program | Kind::Package | Kind::Floor);
         let is_wanted = match target.beside {
@@ -33,7 +39,7 @@ fn theirs<'a>(target: &Target, subject: &'a str, results: &'a Results) -> Vec<Op
             Beside::EachThatSplices => peer.splice,
             _ => false,
         };
-        is_compared && is_wanted && peer.gives(target.figure)
+        is_compared && is_wanted && peer.gives(figure)
     };
     match target.beside {
         Beside::Limit => vec![None],
@@ -46,8 +52,13 @@ fn theirs<'a>(target: &Target, subject: &'a str, results: &'a Results) -> Vec<Op
     }
 }
 
-fn line(target: &Target, subject: &str, theirs: Option<&str>, results: &Results) -> Line {
-    let figure = target.figure;
+fn line(
+    target: &Target,
+    figure: &'static str,
+    subject: &str,
+    theirs: Option<&str>,
+    results: &Results,
+) -> Line {
     let ours = target.ours.unwrap_or(subject);
     let ratio = match theirs {
         Some(theirs) => results.ratio(figure, ours, theirs),

@@ -58,7 +58,7 @@ mod tests {
             let peers = shipped(rig.name);
             for target in rig.targets {
                 let is_there = |name: &&str| peers.iter().any(|peer| peer.name == **name);
-                assert!(names.contains(&target.figure), "{target:?}");
+                assert!(target.figures().all(|f| names.contains(&f)), "{target:?}");
                 assert!(target.names().iter().all(is_there), "{target:?}");
                 assert!(!target.source.is_empty(), "{target:?}");
             }
@@ -99,7 +99,7 @@ mod tests {
             for group in rig.groups {
                 let name = format!("{} {}", rig.name, group.name);
                 let Group { full, .. } = group;
-                let is_judged = |t: &Target| group.has(t.figure);
+                let is_judged = |t: &Target| t.figures().any(|f| group.has(f));
                 let is_enough = full.rounds == 1 || full.rounds >= ENOUGH;
                 assert!(is_enough || !rig.targets.iter().any(is_judged), "{name}");
                 let asked = specs.iter().filter(|s| s.takes_part(group.name)).count();

@@ -4,4 +4,5 @@ pub mod callgrind;
 pub mod foreign;
 pub mod machine;
 pub mod process;
+pub mod program;
 pub mod strace;

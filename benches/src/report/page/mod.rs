@@ -38,7 +38,7 @@ struct Lead {
     forest: forest::Forest,
     date: String,
     commit: String,
-    pairs: Vec<run::Pairs>,
+    pairs: Vec<(&'static str, usize, usize)>,
 }
 
 /// Writes the page of one or several runs, and its first plot, into a folder; returns where the page is.
@@ -94,7 +94,7 @@ fn lead(Outcome { results, .. }: &Outcome) -> Option<Lead> {
         forest,
         date: results.date.clone(),
         commit: results.short_commit().to_string(),
-        pairs: run::pairs(results),
+        pairs: headline::pairs(results),
     })
 }
 

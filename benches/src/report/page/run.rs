@@ -17,7 +17,8 @@ pub struct Run {
     first: Option<Forest>,
     figures: Vec<Forest>,
     targets: Vec<Targets>,
-    pairs: Vec<Pairs>,
+    /// Rivals, with the pairs of rounds that were taken, and those that tell 3 % from nothing.
+    pairs: Vec<(&'static str, usize, usize)>,
     /// Steal and the CPU of foreign processes, in seconds; absent in runs that didn't look.
     foreign: Option<[String; 2]>,
     samples: usize,
@@ -41,14 +42,6 @@ struct TargetRow {
     source: &'static str,
 }
 
-/// How many pairs of rounds a comparison has, and how many tell 3 % from nothing.
-#[derive(Serialize)]
-pub struct Pairs {
-    rival: &'static str,
-    taken: usize,
-    needed: usize,
-}
-
 pub fn runs(outcomes: &[Outcome]) -> Vec<Run> {
     let run = |(nth, outcome): (usize, &Outcome)| {
         let rig = outcome.results.rig;
@@ -65,7 +58,7 @@ pub fn runs(outcomes: &[Outcome]) -> Vec<Run> {
 fn run(Outcome { results, lines }: &Outcome, id: String) -> Run {
     let measured = results.measured();
     let named = |name: &&str| measured.iter().find(|f| f.name == *name);
-    let shown = results.plotted.iter().find_map(named);
+    let shown = results.plotted.iter().find_map(named).or(measured.first());
     let forest = |f: &Figure| Forest::of(results, f, sorted(results, f).into_iter());
     let is_other = |f: &&Figure| Some(f.name) != shown.map(|s| s.name);
     let others = measured.iter().filter(is_other);
@@ -76,7 +69,7 @@ fn run(Outcome { results, lines }: &Outcome, id: String) -> Run {
         first: shown.and_then(forest),
         figures: others.filter_map(forest).collect(),
         targets: targets(results, lines),
-        pairs: pairs(results),
+        pairs: headline::pairs(results),
         foreign: foreign(results),
         samples: results.samples.len(),
         stored: Results {
@@ -95,16 +88,6 @@ fn sorted<'a>(results: &'a Results, figure: &Figure) -> Vec<&'a Peer> {
         peers.reverse();
     }
     peers
-}
-
-pub fn pairs(results: &Results) -> Vec<Pairs> {
-    let all = headline::pairs(results).into_iter();
-    let pairs = |(rival, taken, needed)| Pairs {
-        rival,
-        taken,
-        needed,
-    };
-    all.map(pairs).collect()
 }
 
 fn targets(results: &Results, lines: &[Line]) -> Vec<Targets> {

@@ -7,6 +7,7 @@ use crate::model::Beside::{Limit, Peer};
 use crate::model::Bound::AtMost;
 use crate::model::{less, more, shown, target, Target};
 
+const CPU: &str = "cpu-c1 cpu-c100 cpu-c10000 cpu-c100-t2";
 /// The same future on ptunnel's sockets and run queue, which no program of the time had.
 const REACTOR: &str = "ptunnel-reactor";
 
@@ -16,20 +17,8 @@ const ARTICLE: &str =
 const ALLOCATIONS: &str = "the claim of futures 0.1: a message allocates nothing";
 
 const TARGETS: &[Target] = &[
-    target("cpu-c1", AtMost(1.00), Peer("may")).from(ARTICLE),
-    target("cpu-c100", AtMost(1.00), Peer("may")).from(ARTICLE),
-    target("cpu-c10000", AtMost(1.00), Peer("may")).from(ARTICLE),
-    target("cpu-c100-t2", AtMost(1.00), Peer("may")).from(ARTICLE),
-    target("cpu-c1", AtMost(1.00), Peer("may"))
-        .of(REACTOR)
-        .from(ARTICLE),
-    target("cpu-c100", AtMost(1.00), Peer("may"))
-        .of(REACTOR)
-        .from(ARTICLE),
-    target("cpu-c10000", AtMost(1.00), Peer("may"))
-        .of(REACTOR)
-        .from(ARTICLE),
-    target("cpu-c100-t2", AtMost(1.00), Peer("may"))
+    target(CPU, AtMost(1.00), Peer("may")).from(ARTICLE),
+    target(CPU, AtMost(1.00), Peer("may"))
         .of(REACTOR)
         .from(ARTICLE),
     target("allocations", AtMost(0.00), Limit).from(ALLOCATIONS),

@@ -56,7 +56,6 @@ fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()
     let server = bench.start(peer, Setup::serving(1), under)?;
     per_unit::live(bench, server, |listen| {
         let mut load = Driver::new(listen, 100, Echo::to_server(SIZE))?.connect()?;
-        let ran = load.run(Pace::Closed, Until::Sent(count), &bench.stop);
-        ran.map(drop)
+        load.run(Pace::Closed, Until::Sent(count), &bench.stop)
     })
 }

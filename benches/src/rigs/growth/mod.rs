@@ -8,7 +8,7 @@ use crate::model::Beside::Limit;
 use crate::model::Bound::{AtLeast, AtMost};
 use crate::model::{less, more, target};
 
-/// A figure at each step: `NAME-10` and so on, with what stands before and behind the number of tunnels in its title.
+/// A figure at each step: `NAME-10` and so on, with what its title has before and after the number of tunnels.
 macro_rules! steps {
     ($($name:literal $unit:literal $before:literal $behind:literal;)* $(and $more:expr)?) => { &[$(
         less(concat!($name, "-10"), $unit, concat!($before, "10", $behind)),

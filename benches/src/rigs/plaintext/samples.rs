@@ -63,7 +63,7 @@ pub fn by_wrk(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     Ok(taken(peer, used.each(said.count), said.rate))
 }
 
-/// Compilers and collectors of rubbish have threads of their own, which one core holds up: then there is no rate.
+/// Compilers and collectors of rubbish have separate threads, which one core holds up: then there is no rate.
 fn taken(peer: &Found, cpu: f64, rate: f64) -> Taken {
     let rate = Some(rate).filter(|_| peer.spec.warm_up.is_none());
     Taken::of([Some(cpu), rate])
@@ -80,8 +80,7 @@ pub fn instructions(bench: &Bench, peer: &Found, count: u64, depth: u64) -> io::
         per_unit::live(bench, server, |listen| {
             let gets = Gets::plaintext(listen, depth);
             let mut load = Driver::new(listen, COUNTED, gets)?.connect()?;
-            let ran = load.run(Pace::Closed, Until::Sent(count), &bench.stop);
-            ran.map(drop)
+            load.run(Pace::Closed, Until::Sent(count), &bench.stop)
         })
     })
 }

@@ -3,11 +3,11 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::process::Stdio;
 
 use super::profile;
 use crate::measure::{Bench, Taken};
 use crate::peers::{running, Found, Under};
+use crate::tools::program::output;
 
 /// Asks the program for that work.
 pub fn take(bench: &Bench, peer: &Found, work: &str) -> io::Result<Taken> {
@@ -42,15 +42,7 @@ fn run(peer: &Found, under: &Under, work: &str, count: u64) -> io::Result<u64> {
         .iter()
         .map(|word| word.replace("{binary}", &binary));
     let words = start.chain([work.to_string(), count.to_string()]);
-    let mut command = running::command(under, words);
-    let output = command.stdin(Stdio::null()).output()?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        let last = why.lines().next_back().unwrap_or_default();
-        let text = format!("it ended: {}: {last}", output.status);
-        return Err(io::Error::other(text));
-    }
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = output(&mut running::command(under, words), "valgrind")?;
     allocations(&said).ok_or_else(|| io::Error::other("it names no allocations"))
 }
 

@@ -35,8 +35,7 @@ fn small_requests(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io:
     per_unit::live(bench, relay, |listen| {
         let echo = Echo::through_relay(THROUGH_RELAY);
         let mut load = Driver::new(listen, CONNECTIONS, echo)?.connect()?;
-        let ran = load.run(Pace::Closed, Until::Sent(count), &bench.stop);
-        ran.map(drop)
+        load.run(Pace::Closed, Until::Sent(count), &bench.stop)
     })
 }
 

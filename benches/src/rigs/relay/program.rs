@@ -9,6 +9,7 @@ use std::process::Command;
 use crate::measure::{Bench, Taken};
 use crate::peers::find::project;
 use crate::peers::Found;
+use crate::tools::program::output;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let Some(build) = &peer.spec.build else {
@@ -65,7 +66,7 @@ impl Sources {
 fn stripped(program: &Path, folder: &Path) -> io::Result<u64> {
     let copy = folder.join("stripped");
     let (from, to) = (program.to_string_lossy(), copy.to_string_lossy());
-    output(Command::new("strip").args(["-o", &to, &from]))?;
+    output(Command::new("strip").args(["-o", &to, &from]), "binutils")?;
     let size = fs::metadata(&copy)?.len();
     fs::remove_file(&copy)?;
     Ok(size)
@@ -81,7 +82,7 @@ fn packages(project: &Path, build: &str) -> io::Result<usize> {
     for pair in words.windows(2).filter(which) {
         tree.args(pair);
     }
-    Ok(named(&output(&mut tree)?) - 1)
+    Ok(named(&output(&mut tree, "cargo")?) - 1)
 }
 
 /// Distinct packages in what `cargo tree` prints.
@@ -139,15 +140,6 @@ fn code(text: &str) -> usize {
     lines
         .filter(|line| !line.is_empty() && !line.starts_with("//"))
         .count()
-}
-
-fn output(command: &mut Command) -> io::Result<String> {
-    let done = command.output()?;
-    if !done.status.success() {
-        let why = String::from_utf8_lossy(&done.stderr);
-        return Err(io::Error::other(format!("{command:?}: {why}")));
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 #[cfg(test)]

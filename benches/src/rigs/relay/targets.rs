@@ -4,6 +4,7 @@ use crate::model::Beside::{EachOfSameSteps, EachThatSplices, Limit, Peer};
 use crate::model::Bound::{AtLeast, AtMost};
 use crate::model::{shown, target, Target};
 
+const BULK: &str = "bulk-download-cpu bulk-upload-cpu bulk-both-cpu";
 /// Where targets come from.
 const PARITY: &str = "promise: carrying bytes costs no more than in a relay that does only that";
 const AWAIT: &str = "promise: futures 0.1 costs no more than the same tunnel on async/await";
@@ -30,9 +31,7 @@ pub const TARGETS: &[Target] = &[
     target("allocations", AtMost(0.00), Limit).from(ALLOCATIONS),
     target("calls-io", AtMost(2.00), Limit).from(CALLS),
     target("calls-other", AtMost(0.20), Limit).from(CALLS),
-    target("bulk-download-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
-    target("bulk-upload-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
-    target("bulk-both-cpu", AtMost(1.10), EachThatSplices).from(SPLICE),
+    target(BULK, AtMost(1.10), EachThatSplices).from(SPLICE),
     target("descriptors", AtMost(2.00), Limit).from(IDLE),
     target("pipe-ends", AtMost(0.00), Limit).from(IDLE),
     target("tunnels", AtLeast(1.00), EachOfSameSteps).from(PARITY),

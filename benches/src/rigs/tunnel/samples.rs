@@ -127,8 +127,7 @@ pub fn calls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
             let mut chain = Chain::to_pages(bench, peer, "embedded", under)?;
             per_unit::live(bench, chain.the_tunnel()?, |_| {
                 let mut gets = chain.gets(50, connections)?;
-                let ran = gets.run(Pace::Closed, Until::Sent(count), &bench.stop);
-                ran.map(drop)
+                gets.run(Pace::Closed, Until::Sent(count), &bench.stop)
             })
         }
     };
