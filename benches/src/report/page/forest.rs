@@ -138,7 +138,7 @@ impl Scale {
 
     /// Percent of the width, 0 and 100 for what is beyond.
     fn at(&self, ratio: f64) -> f64 {
-        let part = (ratio / self.low).ln() / (self.high / self.low).ln();
+        let part = (ratio.max(0.0) / self.low).ln() / (self.high / self.low).ln();
         (part.clamp(0.0, 1.0) * 1000.0).round() / 10.0
     }
 
@@ -214,11 +214,13 @@ mod tests {
             ("us", Kind::Subject, 1.0),
             ("far", Kind::Program, 90.0),
             ("none", Kind::Floor, 0.0),
+            // An allocation less in the longer of two lives.
+            ("less", Kind::Floor, -0.01),
         ];
         let forest = forest(CPU, &peers);
         let ratios = forest.rows.iter().filter_map(|row| row.ratio.as_ref());
         let at: Vec<_> = ratios.map(|ratio| (ratio.at, ratio.beyond)).collect();
-        assert_eq!(at, [(100.0, true), (0.0, true)]);
+        assert_eq!(at, [(100.0, true), (0.0, true), (0.0, true)]);
         let mut ticks: Vec<f64> = forest.ticks.iter().map(|t| t.at).collect();
         ticks.sort_by(f64::total_cmp);
         let apart = ticks.windows(2).all(|w| w[1] - w[0] >= APART);
