@@ -106,18 +106,21 @@ impl Realm {
 
     /// Squid that wants a ticket.
     pub fn squid(&self) -> Squid {
-        Squid::with_rules(|folder| {
-            format!(
-                "auth_param negotiate program {} KRB5_CONFIG={} {} -k {} -s HTTP/localhost@{} -c {}\n{}",
-                find("env").display(),
-                self.folder.at("krb5.conf"),
-                find("negotiate_kerberos_auth").display(),
-                self.folder.at("http.keytab"),
-                REALM,
-                folder.path().display(),
-                KNOWN_ONLY
-            )
-        })
+        Squid::with_rules(|folder| self.rules(folder))
+    }
+
+    /// Returns squid's rules that accept only users with a ticket.
+    pub fn rules(&self, folder: &TempDir) -> String {
+        format!(
+            "auth_param negotiate program {} KRB5_CONFIG={} {} -k {} -s HTTP/localhost@{} -c {}\n{}",
+            find("env").display(),
+            self.folder.at("krb5.conf"),
+            find("negotiate_kerberos_auth").display(),
+            self.folder.at("http.keytab"),
+            REALM,
+            folder.path().display(),
+            KNOWN_ONLY
+        )
     }
 }
 

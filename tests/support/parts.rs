@@ -247,32 +247,38 @@ impl Squid {
 
     /// Starts it with Digest authentication; a nonce is valid for `uses` requests.
     pub fn with_digest(user: &str, password: &str, uses: usize) -> Squid {
-        Squid::with_rules(|folder| {
-            let users = folder.file("users", format!("{}:{}\n", user, password));
-            format!(
-                "auth_param digest program {} {}\n\
-                 auth_param digest realm test, \"quoted\"\n\
-                 auth_param digest nonce_max_count {}\n{}",
-                find("digest_file_auth").display(),
-                users,
-                uses,
-                KNOWN_ONLY
-            )
-        })
+        Squid::with_rules(|folder| Squid::digest(folder, user, password, uses))
     }
 
-    /// Starts it with NTLM authentication by Samba's helper, which accepts only NTLMv2, and
-    /// computes the right answer itself, from this password for every user.
+    /// Returns rules that accept only this user, in Digest.
+    pub fn digest(folder: &TempDir, user: &str, password: &str, uses: usize) -> String {
+        let users = folder.file("users", format!("{}:{}\n", user, password));
+        format!(
+            "auth_param digest program {} {}\n\
+             auth_param digest realm test, \"quoted\"\n\
+             auth_param digest nonce_max_count {}\n{}",
+            find("digest_file_auth").display(),
+            users,
+            uses,
+            KNOWN_ONLY
+        )
+    }
+
+    /// Starts it with NTLM authentication.
     pub fn with_ntlm(password: &str) -> Squid {
-        Squid::with_rules(|_| {
-            format!(
-                "auth_param ntlm program {} --configfile=/dev/null \
-                 --helper-protocol=squid-2.5-ntlmssp --password={}\n{}",
-                find("ntlm_auth").display(),
-                password,
-                KNOWN_ONLY
-            )
-        })
+        Squid::with_rules(|_| Squid::ntlm(password))
+    }
+
+    /// Returns rules that accept any user with this password, in NTLM: Samba's helper accepts only
+    /// NTLMv2, and computes the right answer itself.
+    pub fn ntlm(password: &str) -> String {
+        format!(
+            "auth_param ntlm program {} --configfile=/dev/null \
+             --helper-protocol=squid-2.5-ntlmssp --password={}\n{}",
+            find("ntlm_auth").display(),
+            password,
+            KNOWN_ONLY
+        )
     }
 
     /// `rules` returns the lines about clients, given a folder that squid may write to.
