@@ -137,12 +137,14 @@ impl ContextSource for Kerberos {
         let host = self.host.as_ref().ok_or(BY_ADDRESS)?;
         let mut state = lock(&self.state);
         state.renew();
-        if let Some((_, ready)) = state.ready.pop_front() {
+        let ready = state.ready.pop_front();
+        if state.failure.is_none() && state.ready.is_empty() {
+            // Also if one was ready: a connection may have to be opened again.
+            self.start(&mut state, host);
+        }
+        if let Some((_, ready)) = ready {
             state.promised = state.promised.saturating_sub(1);
             return Ok(ready);
-        }
-        if state.failure.is_none() {
-            self.start(&mut state, host);
         }
         let failure = state.failure.as_ref();
         Err(failure.map_or(PENDING.to_string(), |(_, why)| why.clone()))
@@ -231,6 +233,21 @@ mod tests {
             .collect();
         for tunnel in tunnels {
             assert_eq!(tunnel.join().unwrap(), Ok(b"proxy".to_vec()));
+        }
+    }
+
+    /// A tunnel whose refusal is checked needs two.
+    #[test]
+    fn another_one_is_made_when_the_last_is_taken() {
+        let source = source(quick);
+        assert!(wait_and_take(&source).is_ok());
+        for _ in 0..9 {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while lock(&source.state).ready.is_empty() {
+                assert!(Instant::now() < deadline, "none is ready");
+                thread::yield_now();
+            }
+            assert!(source.take().is_ok());
         }
     }
 
