@@ -381,6 +381,21 @@ fn a_401_is_reported_with_its_possible_cause() {
     }
 }
 
+/// smokescreen denies destinations so. Regression: the advice was to set a password, and the reason was dropped.
+#[test]
+fn a_407_without_a_challenge_is_a_refusal_with_its_reason() {
+    let proxy = Peer::replying(
+        "HTTP/1.1 407 Request rejected by proxy\r\nContent-Length: 16\r\n\r\ndenied by rule 7",
+    );
+    for user in &["joe:hunter2@", ""] {
+        let program = Ptunnel::through(format!("http://{}{}", user, proxy.address()));
+        let finished = program.args(&["-W", "x.test:1"]).run();
+        finished.expect_code(3);
+        let words = "refused x.test:1: 407 Request rejected by proxy (denied by rule 7)\n";
+        assert!(finished.stderr.ends_with(words), "{}", finished.stderr);
+    }
+}
+
 /// Regression: the error reported a wrong password, and not that the proxy may refuse Basic.
 #[test]
 fn refused_basic_leads_to_advice_about_a_stronger_scheme() {

@@ -1589,7 +1589,7 @@ tr: Proxy | State | Replies | Failures
 tr: one.example:1 | (bad) | down | 21 | 22
 tr: two.example:2 | (good) | in use | 23 | 24
 tr: three.example:3 | standby | 25 | 26
-cause-refused: Refused by the proxy | width: 100%; | 15 | 403: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.
+cause-refused: Refused by the proxy | width: 100%; | 15 | 403, 407: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.
 cause-denied: Rejected by ptunnel | width: 33.3333%; | 5 | 400, 405: the client sent a request that this listener does not serve. 403: --serve-allow does not list the destination, or its addresses are excluded. 407: wrong username or password. 502, 503, 504: ptunnel cannot reach the destination.
 turned-away: 4 connections closed: client not in --allow-from
 li: Last error on 127.0.0.1:8993, 1 min 1 s ago | refused <b> | What to do

@@ -189,8 +189,8 @@ impl Advice {
                  SOCKS4 reports no reason"
             }
             // The text says what to do.
-            407 => return None,
-            403 => "ask the proxy's operator to allow CONNECT to this host and port",
+            407 if refusal.wants_credentials() => return None,
+            403 | 407 => "ask the proxy's operator to allow CONNECT to this host and port",
             502..=504 => {
                 "check the destination's name and port from the proxy's network; the proxy can't \
                  reach it"

@@ -62,7 +62,7 @@ const CAUSES = {
   malformed: ['Invalid reply',
     'The port belongs to another kind of server. Check the port, the protocol (HTTP or SOCKS) and TLS.'],
   refused: ['Refused by the proxy',
-    '403: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.'],
+    '403, 407: ask the administrator of the proxy to allow CONNECT to this host and port. 502, 503, 504: the proxy cannot reach the destination. 302, 511: log in to this network with a browser.'],
   credentials: ['Authentication required',
     'Set --user and --password-file; for a proxy of --via, the user in its URL. Repeated attempts with a wrong password can lock the account.'],
   denied: ['Rejected by ptunnel',

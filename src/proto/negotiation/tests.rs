@@ -284,8 +284,18 @@ fn basic_that_was_sent_ahead_is_no_wrong_password() {
     assert_says(end(None, NEGOTIATE), &["add --proxy-auth negotiate"]);
     let text = end(Some("basic"), DIGEST);
     assert_says(text, &["(offers Digest): --proxy-auth allows none"]);
-    // A proxy that names no scheme may have looked at Basic.
-    assert_says(end(None, ""), &["(offers no scheme): ", "sent with Basic"]);
+}
+
+/// A proxy that names no scheme may have looked at Basic.
+#[test]
+fn a_password_is_withheld_after_a_407_without_a_challenge() {
+    let joe = joe(None);
+    let end = said(&mut begun(&joe), &challenge(""));
+    assert_eq!(end, "refused: 407 Who (body)");
+    let mut next = exchange(&joe);
+    assert_eq!(credential(&next.begin()), "");
+    let text = said(&mut next, &challenge(BASIC));
+    assert_says(text, &["rejected the password before"]);
 }
 
 #[test]

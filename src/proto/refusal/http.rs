@@ -80,9 +80,11 @@ impl HttpRefusal {
         schemes
     }
 
-    /// Returns whether it is about credentials (407), so that other credentials may help.
+    /// Returns whether it is about credentials (407), so that other credentials may help. A 407
+    /// without a challenge isn't (RFC 9110 §15.5.8).
     pub fn wants_credentials(&self) -> bool {
-        self.response.wants_credentials()
+        let has_challenge = !self.response.challenges.is_empty();
+        self.response.wants_credentials() && has_challenge
     }
 
     /// Returns whether the status is a web server's for missing credentials, which some proxies send
@@ -153,8 +155,6 @@ impl HttpRefusal {
             f.write_str(
                 " (a web server's status, which px and tinyproxy send for a wrong password)",
             )?;
-        } else if schemes.is_empty() {
-            f.write_str(" (offers no scheme)")?;
         } else {
             write!(f, " (offers {})", schemes.join(", "))?;
         }
@@ -231,6 +231,8 @@ impl fmt::Display for HttpRefusal {
         }
         if !self.excerpt.is_empty() && !self.repeats_itself() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
+        } else if self.response.wants_credentials() && self.schemes().is_empty() {
+            f.write_str(" (offers no scheme)")?;
         }
         Ok(())
     }
@@ -401,10 +403,6 @@ mod tests {
             "407 Auth (offers Bearer): ptunnel supports only Basic, Digest (MD5, SHA-256), NTLM \
              and Negotiate"
         );
-        assert_eq!(
-            shown(407, "", &[], ""),
-            "407 (offers no scheme): the proxy requires authentication"
-        );
         let ticket = refusal(407, "", &["Negotiate"], "");
         let expected = "407 (offers Negotiate): the proxy requires Kerberos; to use a ticket, add \
              --proxy-auth negotiate";
@@ -428,5 +426,15 @@ mod tests {
             "407 (offers NTLM, Basic): --proxy-auth allows none of these schemes; add \
                           one that the proxy offers";
         assert_eq!((text.as_str(), hint), (restricted, None));
+    }
+
+    /// smokescreen refuses destinations so. Regression: the advice was to set a password.
+    #[test]
+    fn a_407_without_a_challenge_is_a_refusal_with_its_reason() {
+        let denied = refusal(407, "Rejected", &[], "denied by rule 7");
+        assert_eq!(denied.to_string(), "407 Rejected (denied by rule 7)");
+        assert_eq!(denied.hint(), None);
+        assert!(!denied.wants_credentials());
+        assert_eq!(shown(407, "", &[], ""), "407 (offers no scheme)");
     }
 }
