@@ -190,6 +190,7 @@ impl Engine {
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         debug!("{}: connected, asking for {}", hop.peer(), hop.target());
         let (limit, late) = (self.settings().timeouts.handshake, hop.clone());
+        let settled = hop.clone();
         let reach = {
             let (engine, hop) = (self.clone(), hop.clone());
             move || boxed(engine.reach(&hop))
@@ -200,6 +201,7 @@ impl Engine {
             None => Either::B(negotiated),
         };
         deadline(negotiated, limit, self.timer(), move || late.late(limit))
+            .map_err(move |error| settled.settled(error))
     }
 
     /// Resolves once the password can be sent to the proxy, after `limit` at the latest.

@@ -52,6 +52,7 @@ pub(crate) use self::http::head::{with_bytes, FIELD_LIMIT};
 pub use self::http::head::{HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
+pub(crate) use self::negotiation::StandingRefusal;
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::server_name::{server_name, NoServerName};

@@ -14,7 +14,8 @@ use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, Proxy
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
-use crate::proto::{Negotiation, Request, Socks4, Socks5};
+use crate::proto::auth::AuthCache;
+use crate::proto::{Negotiation, Request, Socks4, Socks5, StandingRefusal};
 
 /// Time after which a SOCKS proxy that has sent nothing is suspicious: it needs no lookup and no
 /// connection to answer the first message.
@@ -35,6 +36,8 @@ pub struct Hop {
     /// Whether a SOCKS proxy has sent anything; `None` for another proxy, and for an observer, which
     /// has its own advice.
     has_spoken: Option<Arc<AtomicBool>>,
+    /// The refusal by an HTTP proxy that gets credentials, while it is checked.
+    standing: Option<StandingRefusal>,
 }
 
 impl Hop {
@@ -42,6 +45,8 @@ impl Hop {
     pub(super) fn new(chain: &ProxyChain, index: usize, tunnel: &Tunnel) -> Option<Hop> {
         let proxy = chain.pooled().nth(index)?.clone();
         let is_http = proxy.spec.protocol == Protocol::Http;
+        let auth = proxy.auth.as_ref().filter(|_| is_http);
+        let standing = auth.map(|_| StandingRefusal::default());
         Some(Hop {
             tunnel: tunnel.clone(),
             chain: chain.clone(),
@@ -53,6 +58,7 @@ impl Hop {
             } else {
                 Some(Arc::default())
             },
+            standing,
         })
     }
 
@@ -167,17 +173,9 @@ impl Hop {
     }
 
     /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a
-    /// password. A proxy refuses a wrong password at once; a proxy that takes longer is connecting
-    /// to the destination. A KDC may take longer to issue a ticket, and a command to print a password.
+    /// password. A KDC may take long to issue a ticket, and a command to print a password.
     pub fn auth_wait(&self) -> Option<Duration> {
-        let auth = self.proxy.auth.as_ref()?;
-        Some(Duration::from_secs(if auth.wants_password() {
-            11
-        } else if auth.wants_context() {
-            10
-        } else {
-            1
-        }))
+        self.proxy.auth.as_ref().map(AuthCache::patience)
     }
 
     /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
@@ -203,9 +201,27 @@ impl Hop {
                 Socks4::connect(target, credentials).into()
             }
         };
-        match &self.has_spoken {
+        let negotiation = match &self.has_spoken {
             Some(has_spoken) => negotiation.with_has_spoken(has_spoken.clone()),
             None => negotiation,
+        };
+        match &self.standing {
+            Some(standing) => negotiation.with_standing(standing.clone()),
+            None => negotiation,
+        }
+    }
+
+    /// Returns the error of a negotiation that failed: the proxy's refusal, if only its check failed.
+    pub fn settled(&self, error: Error) -> Error {
+        let standing = self.standing.as_ref().filter(|_| !error.is_refusal());
+        match standing.and_then(StandingRefusal::take) {
+            Some((refusal, checked)) => {
+                if let Some(auth) = &self.proxy.auth {
+                    auth.forget(&checked);
+                }
+                Error::refused(self.peer(), self.target().clone(), refusal)
+            }
+            None => error,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tests the program from outside: its command line, streams, sockets and exit codes.
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
+//! command line. `access`, `authorization`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
 //! `forward`, `half_close`, `listen_tls`, `pac`, `pac_url`, `proxy_protocol`, `real`, `redirect`,
 //! `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`,
 //! `unix` and `users` use real proxies, servers and clients; everywhere else the peers are scripted
@@ -15,6 +15,7 @@ mod examples;
 
 mod access;
 mod auth;
+mod authorization;
 mod balancer;
 mod bounds;
 mod chains;

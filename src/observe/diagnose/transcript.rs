@@ -152,12 +152,16 @@ impl Transcript {
     fn start_redial(&mut self, negotiation: &Negotiation) {
         self.redialed
             .extend(self.hop.iter().map(|hop| hop.before().count()));
-        match negotiation.auth_method() {
-            Some(auth) => self.end_step(&format_args!(
+        match (negotiation.checked_with(), negotiation.auth_method()) {
+            (Some(other), _) => self.end_step(&format_args!(
+                "refused; asking for {}, which the proxy granted before",
+                other
+            )),
+            (None, Some(auth)) => self.end_step(&format_args!(
                 "{}, on a new connection",
                 AuthRequested(auth)
             )),
-            None => self.end_step(&"the proxy requires a new connection"),
+            (None, None) => self.end_step(&"the proxy requires a new connection"),
         };
     }
 

@@ -5,7 +5,7 @@ use std::mem;
 use super::super::refusal::AuthFailure;
 use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
-use super::{basic, negotiate, ntlm, AuthCache, Challenge, SecurityContext};
+use super::{basic, negotiate, ntlm, AuthCache, Blame, Challenge, SecurityContext};
 use crate::config::{HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
@@ -21,13 +21,16 @@ const METHOD: &str = "CONNECT";
 /// A scheme is tried once: a proxy that offers it again has refused the credentials. Another attempt,
 /// or the password in a weaker scheme, could lock the account or reveal the password.
 ///
-/// Once the proxy has refused the password, all tunnels withhold it for a while: [`Clearance`].
+/// Once the proxy has refused the password, all tunnels withhold it for a while: [`Clearance`]. If the
+/// refusal may be about the destination, it is checked with another one: [`Blame::Unclear`].
 pub(in crate::proto) struct Authenticator {
     clearance: Clearance,
     sent: Sent,
     answers: u8,
     /// The proxy called an answer stale and repeated the nonce of that answer.
     has_repeated: bool,
+    /// The refused scheme, while that refusal is checked: another one would prove nothing.
+    only: Option<Scheme>,
 }
 
 /// The credentials in the last request.
@@ -59,6 +62,7 @@ impl Authenticator {
             sent: Sent::Nothing,
             answers: 0,
             has_repeated: false,
+            only: None,
         }
     }
 
@@ -75,6 +79,9 @@ impl Authenticator {
 
     /// Returns the credentials of the first request: those that the proxy accepted last, or Basic.
     pub(in crate::proto) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
+        if self.clearance.refused_for(target).is_some() {
+            return None;
+        }
         if self.clearance.cache().begins_with_negotiate() {
             if let Ok(value) = self.negotiate() {
                 return Some(value);
@@ -82,7 +89,7 @@ impl Authenticator {
         }
         let credentials = self.clearance.credentials().cloned()?;
         // Even if nothing is sent ahead: this tunnel then answers a challenge without waiting.
-        let permission = self.clearance.request();
+        let permission = self.clearance.request(Some(target));
         let cache = self.clearance.cache();
         let mut cached = cache.cached();
         let sends = match *cached {
@@ -125,23 +132,26 @@ impl Authenticator {
         };
         let repeats_again = is_stale && uses > 0 && mem::replace(&mut self.has_repeated, true);
         let tried = self.scheme();
+        if let (None, Some(left)) = (tried, self.clearance.refused_for(target)) {
+            return Err(AuthFailure::Destination(Some(left)));
+        }
         match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
                 let answer = self.answer_ntlm(challenges);
                 return answer.ok_or(AuthFailure::NtlmStopped);
             }
-            Sent::NtlmAuthenticate => return Err(self.refused(Scheme::Ntlm)),
+            Sent::NtlmAuthenticate => return Err(AuthFailure::Refused(Scheme::Ntlm)),
             Sent::Negotiate(_) if challenges.is_empty() => {
-                return Err(self.refused(Scheme::Negotiate))
+                return Err(AuthFailure::Refused(Scheme::Negotiate))
             }
             Sent::Negotiate(context) if self.offers(challenges, Scheme::Negotiate) => {
                 return self.answer_negotiate(context, challenges)
             }
             // A proxy that offers other schemes only has not looked at Basic.
             Sent::Basic if challenges.is_empty() || self.offers(challenges, Scheme::Basic) => {
-                return Err(self.refused(Scheme::Basic))
+                return Err(AuthFailure::Refused(Scheme::Basic))
             }
-            Sent::Digest(_) if !is_stale => return Err(self.refused(Scheme::Digest)),
+            Sent::Digest(_) if !is_stale => return Err(AuthFailure::Refused(Scheme::Digest)),
             Sent::Digest(_) | Sent::CachedDigest(_) if repeats_again => {
                 return Err(AuthFailure::Stale)
             }
@@ -152,7 +162,7 @@ impl Authenticator {
         if self.answers == MAX_ANSWERS {
             return Err(match tried {
                 _ if is_stale => AuthFailure::Stale,
-                Some(scheme) => self.refused(scheme),
+                Some(scheme) => AuthFailure::Refused(scheme),
                 None => AuthFailure::Unsupported,
             });
         }
@@ -179,7 +189,7 @@ impl Authenticator {
             Some(answer) => answer,
             None => return Err(self.no_scheme(challenges)),
         };
-        if let Err(left) = self.clearance.request() {
+        if let Err(left) = self.clearance.request(Some(target)) {
             self.sent = Sent::Nothing;
             return Err(AuthFailure::Withheld(left));
         }
@@ -219,12 +229,15 @@ impl Authenticator {
         }
     }
 
-    /// Returns the meaning of a refusal that has no challenge but is about the password: a 401.
-    pub(in crate::proto) fn refused_without_challenge(&mut self) -> AuthFailure {
-        match (self.scheme(), self.clearance.withheld()) {
-            (Some(scheme), _) => self.refused(scheme),
-            (None, Some(left)) => AuthFailure::Withheld(left),
-            (None, None) => self.no_credentials(),
+    /// Returns the meaning of a refusal of a request for `target` that has no challenge but is about
+    /// the password: a 401.
+    pub(in crate::proto) fn refused_without_challenge(&self, target: &HostPort) -> AuthFailure {
+        let left = self.clearance.refused_for(target);
+        match (self.scheme(), left, self.clearance.withheld()) {
+            (Some(scheme), ..) => AuthFailure::Refused(scheme),
+            (None, Some(_), _) => AuthFailure::Destination(left),
+            (None, None, Some(left)) => AuthFailure::Withheld(left),
+            (None, None, None) => self.no_credentials(),
         }
     }
 
@@ -236,20 +249,44 @@ impl Authenticator {
         }
     }
 
-    /// Notes a refusal for a reason other than the password. If the proxy had required the
-    /// password, it has accepted it; it may not have looked at credentials that were sent ahead.
-    pub(in crate::proto) fn refused_otherwise(&mut self) {
-        if self.answers > 0 {
-            self.accepted(None);
-        }
+    /// Notes a refusal for a reason other than the credentials; returns what that says about a refusal
+    /// that is checked. If the proxy had required the password, it has accepted it; it may not have
+    /// looked at credentials that were sent ahead.
+    pub(in crate::proto) fn refused_otherwise(&mut self) -> Option<Blame> {
+        let blame = match self.answers {
+            0 => self.clearance.unproven(),
+            _ => self.accept(None, None),
+        };
+        self.resume(blame)
     }
 
-    /// Notes that the proxy refused the password in this scheme.
-    fn refused(&mut self, scheme: Scheme) -> AuthFailure {
-        if scheme != Scheme::Negotiate {
-            self.clearance.refused();
+    /// Notes a refusal of the request for `target` that can't be answered; returns what it is about.
+    pub(in crate::proto) fn refused(
+        &mut self,
+        failure: &AuthFailure,
+        target: &HostPort,
+    ) -> Option<Blame> {
+        let blame = match *failure {
+            AuthFailure::Refused(scheme) => {
+                self.only = Some(scheme);
+                let has_password = scheme != Scheme::Negotiate;
+                Some(self.clearance.refused(Some(target), has_password))
+            }
+            AuthFailure::NoContext(_) => self.clearance.unchecked(),
+            _ => self.clearance.unproven(),
+        };
+        self.resume(blame)
+    }
+
+    /// Begins again for a check, without credentials: if the proxy doesn't require any, the check
+    /// proves nothing.
+    fn resume(&mut self, blame: Option<Blame>) -> Option<Blame> {
+        if let Some(Blame::Unclear(_)) = blame {
+            self.sent = Sent::Nothing;
+            self.answers = 0;
+            self.has_repeated = false;
         }
-        AuthFailure::Refused(scheme)
+        blame
     }
 
     /// Returns how often this nonce was used in the last answers, as far as it is cached.
@@ -352,18 +389,28 @@ impl Authenticator {
     }
 
     fn offers(&self, challenges: &[Challenge], scheme: Scheme) -> bool {
-        let is_allowed = self.clearance.cache().schemes().allow(scheme);
+        let is_allowed = self.clearance.cache().schemes().allow(scheme)
+            && self.only.map_or(true, |only| only == scheme);
         is_allowed && challenges.iter().any(|c| c.is(scheme))
     }
 
-    /// Notes that the proxy accepted the last request; `next_nonce` is the nonce that the proxy
-    /// suggests for the next one (RFC 7616 §3.5).
-    pub(in crate::proto) fn accepted(&mut self, next_nonce: Option<String>) {
-        match self.sent {
+    /// Notes that the proxy granted `target`; `next_nonce` is the nonce that it suggests for the next
+    /// request (RFC 7616 §3.5). Returns what that says about a refusal that is checked.
+    pub(in crate::proto) fn granted(
+        &mut self,
+        target: &HostPort,
+        next_nonce: Option<String>,
+    ) -> Option<Blame> {
+        let blame = self.accept(Some(target), next_nonce);
+        self.resume(blame)
+    }
+
+    fn accept(&mut self, target: Option<&HostPort>, next_nonce: Option<String>) -> Option<Blame> {
+        let blame = match self.sent {
             Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),
-            Sent::Negotiate(_) => self.clearance.give_back(),
-            _ => self.clearance.accepted(),
-        }
+            Sent::Negotiate(_) => self.clearance.accepted(target, false),
+            _ => self.clearance.accepted(target, true),
+        };
         let accepted = match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::Digest(mut session) => {
                 if let Some(nonce) = next_nonce {
@@ -379,13 +426,14 @@ impl Authenticator {
                         session.renew(next);
                     }
                 }
-                return;
+                return blame;
             }
             Sent::Basic if self.answers > 0 => CachedAuth::Basic,
             Sent::NtlmAuthenticate => CachedAuth::Ntlm,
             Sent::Negotiate(_) => CachedAuth::Negotiate,
-            Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return,
+            Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return blame,
         };
         *self.clearance.cache().cached() = accepted;
+        blame
     }
 }

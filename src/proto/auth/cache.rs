@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::lockout::{Lockout, Permission, WakeFn};
+use super::lockout::{Blame, Lockout, Permission, Refused, WakeFn};
 use super::ContextSource;
-use crate::config::{Credentials, PasswordCommand, Schemes, Secret};
+use crate::config::{Credentials, HostPort, PasswordCommand, Schemes, Secret};
 
 /// The credentials for one proxy, shared by all tunnels and threads. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl AuthCache {
         lock(&self.state.cached)
     }
 
-    /// Returns whether a tunnel that begins now can start at once: no other tunnel is the first to
+    /// Returns whether a tunnel that begins now can start at once: no other tunnel is the only one to
     /// send the password and waits for the proxy's reply, and the password's command has ended, and a
     /// security context is ready. If not, the function that `wake` makes is called once that has
     /// changed.
@@ -107,10 +107,26 @@ impl AuthCache {
     }
 
     /// Returns whether a tunnel that begins now waits for the password's command.
-    pub(crate) fn wants_password(&self) -> bool {
+    fn wants_password(&self) -> bool {
         let since = self.lockout().stale_before(Instant::now());
         let command = self.command();
         command.map_or(false, |command| !command.is_known(since))
+    }
+
+    /// Returns how long a tunnel that begins now waits until it [can start](AuthCache::is_clear).
+    pub(crate) fn patience(&self) -> Duration {
+        if self.wants_password() {
+            Duration::from_secs(11)
+        } else if self.wants_context() {
+            Duration::from_secs(10)
+        } else {
+            self.lockout().patience(Instant::now())
+        }
+    }
+
+    /// Checks no refusal with this destination any more.
+    pub(crate) fn forget(&self, target: &HostPort) {
+        self.lockout().forget(target);
     }
 
     fn command(&self) -> Option<&PasswordCommand> {
@@ -158,7 +174,7 @@ impl AuthCache {
 
     /// Returns whether a tunnel that begins now needs a security context, for which a KDC may have to
     /// reply: the proxy hasn't accepted another scheme.
-    pub(crate) fn wants_context(&self) -> bool {
+    fn wants_context(&self) -> bool {
         let is_wanted = matches!(*self.cached(), CachedAuth::Nothing | CachedAuth::Negotiate);
         self.state.contexts.is_some() && is_wanted
     }
@@ -183,6 +199,8 @@ pub(in crate::proto) struct Clearance {
     /// The proxy's reply to it has been reported.
     is_decided: bool,
     withheld: Option<Duration>,
+    /// The refusal that this tunnel checks, by its destination.
+    doubted: Option<(HostPort, Refused)>,
 }
 
 impl Clearance {
@@ -193,6 +211,7 @@ impl Clearance {
             is_only_one: false,
             is_decided: false,
             withheld: None,
+            doubted: None,
         }
     }
 
@@ -214,17 +233,17 @@ impl Clearance {
         self.credentials = self.credentials.take().filter(|known| fits(known));
     }
 
-    /// Requests the permission.
+    /// Requests the permission for a request for `target`; `None` if the password precedes it.
     ///
     /// # Errors
     ///
     /// How much longer the password is withheld, because the proxy refused it.
-    pub(in crate::proto) fn request(&mut self) -> Result<(), Duration> {
+    pub(in crate::proto) fn request(&mut self, target: Option<&HostPort>) -> Result<(), Duration> {
         self.withheld = None;
-        if self.is_only_one {
+        if self.is_only_one || self.is_check() {
             return Ok(());
         }
-        let permission = self.cache.lockout().permission(Instant::now());
+        let permission = self.cache.lockout().permission(target, Instant::now());
         match permission {
             Permission::Granted => {}
             Permission::Sole => self.is_only_one = true,
@@ -238,27 +257,104 @@ impl Clearance {
         self.withheld
     }
 
-    /// Reports that the proxy refused the password. A refusal of an old one says nothing about the
-    /// current one.
-    pub(in crate::proto) fn refused(&mut self) {
-        if !self.cache.is_current(&self.credentials) {
-            return self.give_back();
+    /// Returns for how much longer no credentials are sent for a destination that the proxy refused.
+    pub(super) fn refused_for(&self, target: &HostPort) -> Option<Duration> {
+        self.cache.lockout().refused_for(target, Instant::now())
+    }
+
+    /// Returns whether the refusal of another destination is being checked.
+    pub(super) fn is_check(&self) -> bool {
+        self.doubted.is_some()
+    }
+
+    /// Reports that the proxy refused the password, or a ticket without `has_password`; returns what
+    /// that means. A refusal of an old password says nothing about the current one.
+    pub(in crate::proto) fn refused(
+        &mut self,
+        target: Option<&HostPort>,
+        has_password: bool,
+    ) -> Blame {
+        let now = Instant::now();
+        let refused = match has_password {
+            false => Refused::Ticket,
+            true if self.is_only_one => Refused::SolePassword,
+            true => Refused::Password,
+        };
+        if has_password && !self.cache.is_current(&self.credentials) {
+            self.abandon();
+            return Blame::Credentials;
         }
-        self.decide(|lockout| lockout.refused(Instant::now()));
+        if self.doubted.take().is_some() {
+            self.decide(|lockout| lockout.check_refused(refused, now));
+            return Blame::Credentials;
+        }
+        let blame = self.decide_with(|lockout| lockout.refused(target, refused, now));
+        if let (Blame::Unclear(_), Some(target)) = (&blame, target) {
+            self.doubted = Some((target.clone(), refused));
+        }
+        blame
     }
 
-    /// Reports that the proxy accepted the password.
-    pub(in crate::proto) fn accepted(&mut self) {
-        self.decide(Lockout::accepted);
+    /// Reports that the proxy accepted the password, or a ticket without `has_password`, and granted
+    /// `target` if that is given; returns what that says about a refusal that is checked.
+    pub(in crate::proto) fn accepted(
+        &mut self,
+        target: Option<&HostPort>,
+        has_password: bool,
+    ) -> Option<Blame> {
+        if let Some((doubted, refused)) = self.doubted.take() {
+            let now = Instant::now();
+            self.decide(|lockout| lockout.check_accepted(&doubted, refused, now));
+            return Some(Blame::Destination(None));
+        }
+        if has_password {
+            self.decide(|lockout| lockout.accepted(target));
+        } else {
+            self.cache.lockout().granted(target);
+            self.give_back();
+        }
+        None
     }
 
-    /// Reports that the proxy needed no password.
-    pub(in crate::proto) fn unneeded(&mut self) {
-        self.decide_if_open(Lockout::end_first);
+    /// Reports that the proxy needed no credentials; returns what to do about a refusal that is
+    /// checked.
+    pub(in crate::proto) fn unneeded(&mut self) -> Option<Blame> {
+        if self.is_check() {
+            return self.unproven();
+        }
+        self.decide_if_open(|lockout| lockout.unneeded(Instant::now()));
+        None
     }
 
-    /// Gives the permission back: the password wasn't needed, and nothing is known about it.
+    /// Reports that nothing is known about the credentials; returns what to do about a refusal that
+    /// is checked.
+    pub(super) fn unproven(&mut self) -> Option<Blame> {
+        let (doubted, refused) = self.doubted.take()?;
+        let now = Instant::now();
+        let blame = self.decide_with(|lockout| lockout.check_unproven(&doubted, refused, now));
+        if let Blame::Unclear(_) = blame {
+            self.doubted = Some((doubted, refused));
+        }
+        Some(blame)
+    }
+
+    /// Reports that there is no ticket for a check. The proxy accepted others before.
+    pub(super) fn unchecked(&mut self) -> Option<Blame> {
+        self.doubted.take()?;
+        self.decide(Lockout::check_given_up);
+        Some(Blame::Destination(None))
+    }
+
+    /// Gives the permission back: the password isn't sent, and nothing is known about it.
     pub(in crate::proto) fn give_back(&mut self) {
+        self.decide_if_open(|lockout| lockout.returned(Instant::now()));
+    }
+
+    /// Ends without a result.
+    fn abandon(&mut self) {
+        if self.doubted.take().is_some() {
+            self.decide(Lockout::check_given_up);
+        }
         self.decide_if_open(Lockout::given_up);
     }
 
@@ -268,18 +364,23 @@ impl Clearance {
         }
     }
 
-    /// Wakes the waiting tunnels without the lock: they may request a permission at once.
     fn decide(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {
+        self.decide_with(|lockout| ((), decision(lockout)));
+    }
+
+    /// Wakes the waiting tunnels without the lock: they may request a permission at once.
+    fn decide_with<T>(&mut self, decision: impl FnOnce(&mut Lockout) -> (T, Vec<WakeFn>)) -> T {
         self.is_decided = true;
-        let waiting = decision(&mut self.cache.lockout());
+        let (result, waiting) = decision(&mut self.cache.lockout());
         for wake in waiting {
             wake();
         }
+        result
     }
 }
 
 impl Drop for Clearance {
     fn drop(&mut self) {
-        self.decide_if_open(Lockout::given_up);
+        self.abandon();
     }
 }

@@ -1,15 +1,17 @@
 //! Authentication with a proxy, in the schemes that it may require, and of clients, with Basic.
 //!
 //! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`, `negotiate`), the requirements of a
-//! proxy ([`Challenge`]), the credentials for one proxy ([`AuthCache`]) and when a password can be sent
-//! (`lockout`). Must not hold anything that reads, writes or waits, nor files of credentials, which
-//! `config` and `cli` read. `negotiation` and `socks` use it through `Authenticator` and
-//! `Clearance`, one for each tunnel; `upstream` and `inbound` use the public items.
+//! proxy ([`Challenge`]), the credentials for one proxy ([`AuthCache`]), when a password can be sent
+//! (`lockout`), and the destinations that show whether a refusal is about it (`destinations`). Must
+//! not hold anything that reads, writes or waits, nor files of credentials, which `config` and `cli`
+//! read. `negotiation` and `socks` use it through `Authenticator` and `Clearance`, one for each
+//! tunnel; `upstream` and `inbound` use the public items.
 
 mod authenticator;
 mod basic;
 mod cache;
 mod challenge;
+mod destinations;
 mod digest;
 mod lockout;
 mod login;
@@ -27,6 +29,7 @@ pub use self::negotiate::{ContextSource, NewContext, SecurityContext};
 pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;
 pub(super) use self::challenge::parameter;
+pub(super) use self::lockout::Blame;
 
 /// Returns whether a guess is right. Takes the same time for every wrong guess of the same length.
 ///

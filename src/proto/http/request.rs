@@ -42,6 +42,11 @@ impl Request {
         self.authorization = value;
     }
 
+    /// Changes the destination.
+    pub(in crate::proto) fn retarget(&mut self, target: HostPort) {
+        self.target = target;
+    }
+
     /// Returns the destination.
     pub(in crate::proto) fn target(&self) -> &HostPort {
         &self.target

@@ -2,14 +2,14 @@
 
 use std::mem;
 
-use super::super::auth::{Answer, AuthCache, Authenticator};
+use super::super::auth::{Answer, AuthCache, Authenticator, Blame};
 use super::super::http::body::Skip;
 use super::super::http::response::INTERIM_LIMIT;
 use super::super::refusal::AuthFailure;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
-use super::NegotiationStep;
-use crate::config::Scheme;
+use super::{NegotiationStep, StandingRefusal};
+use crate::config::{HostPort, Scheme};
 use crate::text::debug::debug_by_name;
 
 /// Negotiation with an HTTP proxy, in as many requests as the authentication takes.
@@ -21,8 +21,13 @@ use crate::text::debug::debug_by_name;
 ///               │  └───Send── skipping the challenge's body
 ///               │               ▲
 ///               ├──407 that can be answered ──▶ Redial, unless the connection is kept
+///               ├──407 that is checked ──▶ Redial, to ask for another destination
 ///               └── any other status ──▶ Refused
 /// ```
+///
+/// A refusal of credentials that the proxy accepted before may be about the destination. To check
+/// it, the same exchange is made for a destination that the proxy granted before; whatever comes of
+/// that, the tunnel is refused.
 ///
 /// The number of requests is bounded by [`Authenticator`], that of interim replies by
 /// [`INTERIM_LIMIT`].
@@ -39,6 +44,9 @@ pub(super) struct Http {
     is_bound: bool,
     /// The credentials of the request were sent: on another connection they are created again.
     is_sent: bool,
+    /// The refusal of the tunnel, while it is checked.
+    checked: Option<Box<HttpRefusal>>,
+    standing: Option<StandingRefusal>,
 }
 
 // The request may hold credentials.
@@ -63,7 +71,15 @@ impl Http {
             is_reused: false,
             is_bound: false,
             is_sent: false,
+            checked: None,
+            standing: None,
         }
+    }
+
+    /// As [`Negotiation::with_standing`](super::Negotiation::with_standing).
+    pub(super) fn with_standing(self, standing: StandingRefusal) -> Http {
+        let standing = Some(standing);
+        Http { standing, ..self }
     }
 
     /// As [`Negotiation::begin`](super::Negotiation::begin).
@@ -93,14 +109,7 @@ impl Http {
         let mut decoded = self.head.extend(piece, Response::decode)?;
         while let Some(response) = decoded {
             match response.status_class()? {
-                StatusClass::Granted => {
-                    if let Some(authenticator) = &mut self.authenticator {
-                        let verified = authenticator.verify(&response.challenges);
-                        verified.map_err(|_| Malformed::Impostor)?;
-                        authenticator.accepted(response.next_nonce);
-                    }
-                    return Ok(NegotiationStep::Granted(self.take_rest()));
-                }
+                StatusClass::Granted => return self.granted(response),
                 StatusClass::Refused => return self.refused(response),
                 StatusClass::Interim if self.interim == INTERIM_LIMIT => {
                     return Err(Malformed::TooManyInterim)
@@ -117,6 +126,11 @@ impl Http {
         self.authenticator.as_ref()?.scheme()
     }
 
+    /// As [`Negotiation::checked_with`](super::Negotiation::checked_with).
+    pub(super) fn checked_with(&self) -> Option<&HostPort> {
+        self.checked.as_ref().map(|_| self.request.target())
+    }
+
     /// Returns whether to connect again after the end of the connection.
     ///
     /// A proxy can close a kept connection at any time, and can close another one without an
@@ -126,37 +140,81 @@ impl Http {
         is_between && !self.is_bound
     }
 
+    fn granted(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
+        let mut blame = None;
+        if let Some(authenticator) = &mut self.authenticator {
+            let verified = authenticator.verify(&response.challenges);
+            verified.map_err(|_| Malformed::Impostor)?;
+            blame = authenticator.granted(self.request.target(), response.next_nonce);
+        }
+        Ok(match self.checked.take() {
+            Some(refusal) => self.conclude(*refusal, blame),
+            None => NegotiationStep::Granted(self.take_rest()),
+        })
+    }
+
     fn refused(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
+        let target = self.request.target();
+        let (failure, blame) = match (response.status, &mut self.authenticator) {
+            (407, Some(authenticator)) => {
+                let failure = match authenticator.answer(&response.challenges, target) {
+                    Ok(answer) if !answer.is_bound || response.framing.is_some() => {
+                        return self.answer(answer, response)
+                    }
+                    Ok(_) => AuthFailure::Closed,
+                    Err(failure) => failure,
+                };
+                let blame = authenticator.refused(&failure, target);
+                (failure, blame)
+            }
+            (401, Some(authenticator)) => {
+                let failure = authenticator.refused_without_challenge(target);
+                let blame = authenticator.refused(&failure, target);
+                (failure, blame)
+            }
+            (_, Some(authenticator)) => {
+                let blame = authenticator.refused_otherwise();
+                (AuthFailure::NoCredentials, blame)
+            }
+            (_, None) => (AuthFailure::NoCredentials, None),
+        };
         let rest = self.take_rest();
-        let answer = match response.status {
-            407 => self.answer(&response),
-            401 => Err(match &mut self.authenticator {
-                Some(authenticator) => authenticator.refused_without_challenge(),
-                None => AuthFailure::NoCredentials,
-            }),
-            _ => {
-                if let Some(authenticator) = &mut self.authenticator {
-                    authenticator.refused_otherwise();
+        let refusal = match self.checked.take() {
+            Some(refusal) => *refusal,
+            None => HttpRefusal::new(response, &rest).after(failure),
+        };
+        Ok(self.conclude(refusal, blame))
+    }
+
+    /// Ends the negotiation with the refusal, unless another destination must be asked for first.
+    fn conclude(&mut self, refusal: HttpRefusal, blame: Option<Blame>) -> NegotiationStep {
+        let refusal = match blame {
+            Some(Blame::Unclear(other)) => {
+                if let Some(standing) = &self.standing {
+                    standing.set(&refusal, &other);
                 }
-                Err(AuthFailure::NoCredentials)
+                self.request.retarget(other);
+                self.request.authorize(None);
+                self.is_bound = false;
+                self.checked = Some(Box::new(refusal));
+                return NegotiationStep::Redial;
             }
+            Some(Blame::Destination(left)) => refusal.after(AuthFailure::Destination(left)),
+            Some(Blame::Credentials) | None => refusal,
         };
-        let body = match (answer, response.framing) {
-            (Err(failure), _) => return Ok(refusal(response, &rest, failure)),
-            (Ok(answer), None) if answer.is_bound => {
-                return Ok(refusal(response, &rest, AuthFailure::Closed))
-            }
-            (Ok(answer), framing) => {
-                self.request.authorize(Some(answer.value));
-                self.is_sent = false;
-                self.is_bound = answer.is_bound;
-                framing.map(Skip::new)
-            }
-        };
-        if body.is_none() {
+        NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
+    }
+
+    /// Sends the next request with this answer, on the same connection if the proxy keeps it.
+    fn answer(&mut self, answer: Answer, response: Response) -> Result<NegotiationStep, Malformed> {
+        self.request.authorize(Some(answer.value));
+        self.is_sent = false;
+        self.is_bound = answer.is_bound;
+        self.skipping = response.framing.map(Skip::new);
+        if self.skipping.is_none() {
             return Ok(NegotiationStep::Redial);
         }
-        self.skipping = body;
+        let rest = self.take_rest();
         self.skip(&rest)
     }
 
@@ -179,18 +237,7 @@ impl Http {
         }
     }
 
-    fn answer(&mut self, response: &Response) -> Result<Answer, AuthFailure> {
-        let authenticator = self.authenticator.as_mut();
-        let authenticator = authenticator.ok_or(AuthFailure::NoCredentials)?;
-        authenticator.answer(&response.challenges, self.request.target())
-    }
-
     fn take_rest(&mut self) -> Vec<u8> {
         mem::replace(&mut self.head, HeadReader::new(HEAD_LIMIT)).into_rest()
     }
-}
-
-fn refusal(response: Response, body: &[u8], failure: AuthFailure) -> NegotiationStep {
-    let refusal = HttpRefusal::new(response, body).after(failure);
-    NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
 }

@@ -9,12 +9,13 @@ mod http;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use self::http::Http;
 use super::auth::AuthCache;
-use super::{Malformed, Refusal, Request, Socks4, Socks5};
-use crate::config::Scheme;
+use super::{HttpRefusal, Malformed, Refusal, Request, Socks4, Socks5};
+use crate::config::{HostPort, Scheme};
+use crate::text::debug::debug_by_name;
 
 /// Negotiation of a tunnel with one proxy, in the protocol that the proxy speaks and in as many
 /// messages as the authentication takes.
@@ -71,6 +72,26 @@ impl fmt::Display for AuthMethod {
     }
 }
 
+/// The refusal that is checked with another destination, and that destination. If the check fails or
+/// takes too long, the tunnel was refused nevertheless.
+#[derive(Clone, Default)]
+pub(crate) struct StandingRefusal(Arc<Mutex<Option<(Refusal, HostPort)>>>);
+
+// A refusal can repeat a request.
+debug_by_name!(StandingRefusal);
+
+impl StandingRefusal {
+    fn set(&self, refusal: &HttpRefusal, other: &HostPort) {
+        let checked = (Refusal::Http(refusal.clone()), other.clone());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked);
+    }
+
+    pub(crate) fn take(&self) -> Option<(Refusal, HostPort)> {
+        let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.take()
+    }
+}
+
 /// The outcome of a negotiation on one connection.
 #[derive(Debug)]
 pub enum Outcome<S> {
@@ -122,6 +143,15 @@ impl Negotiation {
         }
     }
 
+    /// Keeps a refusal in `standing` while it is checked.
+    pub(crate) fn with_standing(mut self, standing: StandingRefusal) -> Negotiation {
+        if let Negotiator::Http(http) = self.negotiator {
+            let http = http.with_standing(standing);
+            self.negotiator = Negotiator::Http(http);
+        }
+        self
+    }
+
     /// Returns the bytes that are sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
         match &mut self.negotiator {
@@ -155,6 +185,14 @@ impl Negotiation {
             Negotiator::Http(http) => http.scheme().map(AuthMethod::Scheme),
             Negotiator::Socks5(socks) => socks.auth_method(),
             Negotiator::Socks4(socks) => socks.auth_method(),
+        }
+    }
+
+    /// Returns the destination with which a refusal is checked, instead of the tunnel's.
+    pub(crate) fn checked_with(&self) -> Option<&HostPort> {
+        match &self.negotiator {
+            Negotiator::Http(http) => http.checked_with(),
+            Negotiator::Socks5(_) | Negotiator::Socks4(_) => None,
         }
     }
 

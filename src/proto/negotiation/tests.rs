@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicUsize;
 
+mod destinations;
+
 use super::super::auth::{ContextSource, NewContext, SecurityContext};
 use super::super::{ConnectHead, HEAD_LIMIT};
 use super::*;

@@ -42,6 +42,9 @@ pub(in crate::proto) enum AuthFailure {
     Closed,
     /// There is no security context for Negotiate, in the library's words.
     NoContext(String),
+    /// The proxy accepted the credentials for other destinations. For this one they are withheld for
+    /// this time, if any.
+    Destination(Option<Duration>),
 }
 
 impl HttpRefusal {
@@ -84,13 +87,18 @@ impl HttpRefusal {
     /// without a challenge isn't (RFC 9110 §15.5.8).
     pub fn wants_credentials(&self) -> bool {
         let has_challenge = !self.response.challenges.is_empty();
-        self.response.wants_credentials() && has_challenge
+        self.response.wants_credentials() && has_challenge && !self.is_of_destination()
     }
 
     /// Returns whether the status is a web server's for missing credentials, which some proxies send
     /// as well.
     fn is_401(&self) -> bool {
-        self.response.status == 401
+        self.response.status == 401 && !self.is_of_destination()
+    }
+
+    /// Returns whether the proxy accepted the credentials for other destinations.
+    fn is_of_destination(&self) -> bool {
+        matches!(self.failure, AuthFailure::Destination(_))
     }
 
     fn is_about_credentials(&self) -> bool {
@@ -203,22 +211,16 @@ impl HttpRefusal {
             AuthFailure::NoCredentials if self.is_answerable() => {
                 f.write_str("the proxy requires authentication")
             }
-            AuthFailure::NoCredentials | AuthFailure::Unsupported => f.write_str(
+            AuthFailure::NoCredentials
+            | AuthFailure::Unsupported
+            | AuthFailure::Destination(_) => f.write_str(
                 "ptunnel supports only Basic, Digest (MD5, SHA-256), NTLM and Negotiate",
             ),
         }
     }
-}
 
-impl fmt::Display for HttpRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.response.status)?;
-        if !self.response.reason.is_empty() {
-            write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
-        }
-        if self.is_about_credentials() {
-            return self.write_offer(f);
-        }
+    /// Writes the proxy's reason.
+    fn write_reason(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(location) = &self.response.location {
             write!(f, ": redirect to {}", Escaped(words(location).as_bytes()))?;
         }
@@ -233,6 +235,31 @@ impl fmt::Display for HttpRefusal {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
         } else if self.response.wants_credentials() && self.schemes().is_empty() {
             f.write_str(" (offers no scheme)")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for HttpRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.response.status)?;
+        if !self.response.reason.is_empty() {
+            write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
+        }
+        if self.is_about_credentials() {
+            return self.write_offer(f);
+        }
+        self.write_reason(f)?;
+        if self.is_of_destination() {
+            f.write_str("; the proxy accepted the credentials for other destinations")?;
+        }
+        if let AuthFailure::Destination(Some(left)) = self.failure {
+            let seconds = left.as_secs() + 1;
+            write!(
+                f,
+                ", and ptunnel sends them for this one again in {}s",
+                seconds
+            )?;
         }
         Ok(())
     }
@@ -436,5 +463,25 @@ mod tests {
         assert_eq!(denied.hint(), None);
         assert!(!denied.wants_credentials());
         assert_eq!(shown(407, "", &[], ""), "407 (offers no scheme)");
+    }
+
+    #[test]
+    fn a_407_for_a_destination_is_a_refusal_with_its_reason() {
+        let after = |left| {
+            let page = "<title>ERROR: Cache Access Denied</title>";
+            let mut denied = refusal(407, "Auth", &["Basic"], page);
+            denied.response.squid_error = Some(b"ERR_CACHE_ACCESS_DENIED 0".to_vec());
+            let denied = denied.after(AuthFailure::Destination(left));
+            assert_eq!(denied.hint(), None);
+            assert!(!denied.wants_credentials());
+            denied.to_string()
+        };
+        let reason = "407 Auth: the proxy's rules forbid the request (squid reports \
+                      ERR_CACHE_ACCESS_DENIED 0); the proxy accepted the credentials for other \
+                      destinations";
+        assert_eq!(after(None), reason);
+        let withheld = after(Some(Duration::from_secs(24)));
+        let again = ", and ptunnel sends them for this one again in 25s";
+        assert_eq!(withheld, format!("{}{}", reason, again));
     }
 }

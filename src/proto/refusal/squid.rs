@@ -32,7 +32,7 @@ impl fmt::Display for SquidError<'_> {
 /// Returns the meaning of the name of an error page, for those that CONNECT can meet.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
-        "ERR_ACCESS_DENIED" => "the proxy's rules forbid the request",
+        "ERR_ACCESS_DENIED" | "ERR_CACHE_ACCESS_DENIED" => "the proxy's rules forbid the request",
         "ERR_CANNOT_FORWARD" => "the proxy has no path to the destination",
         "ERR_CONNECT_FAIL" => "the proxy can't connect to the destination",
         "ERR_DNS_FAIL" => "the proxy can't resolve the destination's name",

@@ -62,7 +62,7 @@ impl Socks5 {
         self.sent = ProxyMessage::Greeting;
         self.reply.clear();
         let login = self.login.as_mut().filter(|login| !login.has_failed());
-        match login.map(Clearance::request) {
+        match login.map(|login| login.request(None)) {
             Some(Ok(())) => vec![VERSION, 2, method::NO_AUTHENTICATION, method::LOGIN],
             Some(Err(_)) | None => vec![VERSION, 1, method::NO_AUTHENTICATION],
         }
@@ -84,13 +84,13 @@ impl Socks5 {
             (ProxyMessage::Greeting, Some(chosen)) => self.chosen(chosen),
             (ProxyMessage::Login, Some(SUCCEEDED)) => {
                 if let Some(login) = &mut self.login {
-                    login.accepted();
+                    login.accepted(None, true);
                 }
                 self.request()
             }
             (ProxyMessage::Login, Some(_)) => {
                 if let Some(login) = &mut self.login {
-                    login.refused();
+                    login.refused(None, true);
                 }
                 Ok(refused(SocksRefusal::Credentials))
             }

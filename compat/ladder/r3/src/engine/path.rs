@@ -166,7 +166,8 @@ impl Engine {
                 None => negotiated.await,
             }
         };
-        within(negotiated, limit, || hop.late(limit)).await
+        let negotiated = within(negotiated, limit, || hop.late(limit)).await;
+        negotiated.map_err(|error| hop.settled(error))
     }
 
     /// Looks up the hop's target, within the connect timeout.
