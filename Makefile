@@ -227,7 +227,7 @@ memcheck: ## run most unit tests, the demo (copied and spliced) and five tests o
 		unix::says_where_it_listens_and_carries_both_ways
 	@if find $(MEMCHECK) -name 'log.*' -size +0 -exec cat {} + | grep .; then exit 1; fi
 
-gate: ## compare the instructions and allocations of a request, a tunnel and a MiB with tests/gate/counts
+gate: ## compare instructions and allocations with tests/gate/counts, and check that they grow no faster than a head
 	tests/setup valgrind=valgrind
 	$(CARGO) test --release --locked --test gate
 

@@ -42,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
         let cut = hear(boundary, said, pieces);
         if got.end == End::Fault || cut.end == End::Fault {
             // As much of a broken body comes through as was read before the fault was seen; and a fault
-            // in a line that hasn't ended is found with the line's end, under another name.
+            // in a line is found as late as with the connection's end, under another name.
             assert_eq!(cut.end, got.end, "{cut:?} {got:?}");
             let (cut, got) = (forwarded(&cut.bytes), forwarded(&got.bytes));
             assert!(cut.starts_with(got), "{cut:?} {got:?}");

@@ -105,7 +105,7 @@ where
             assert!(rest == bytes[*length..], "bytes behind the head were lost");
         }
         (Ok(None), Ok(None)) => {}
-        // A fault in a line that hasn't ended is found with the line's end.
+        // A fault in a line is found as late as with the end of the head.
         (Err(_), Err(_)) | (Ok(None), Err(_)) => {}
         (read, whole) => panic!("{read:?} in pieces, {whole:?} at once"),
     }

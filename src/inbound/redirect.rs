@@ -25,7 +25,7 @@ use crate::error::Error;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::os::sys::original_destination;
 use crate::proto::proxy_protocol::ClientAddresses;
-use crate::proto::{server_name, Step};
+use crate::proto::{ServerNameReader, Step};
 use crate::upstream::{ProxySelector, Tunnel};
 
 /// Time for which a client can be silent before the address is used without a name: a client of SSH,
@@ -124,7 +124,7 @@ impl Inbound for RedirectedClient {
         InboundHandshake::redirected(NameReader {
             original: self.original.clone(),
             is_direct,
-            bytes: Vec::new(),
+            name: ServerNameReader::default(),
         })
     }
 
@@ -141,21 +141,20 @@ impl Inbound for RedirectedClient {
     }
 }
 
-/// The first bytes of a redirected client, as far as they have arrived.
+/// A redirected client that hasn't been served yet.
 #[derive(Debug)]
 pub(super) struct NameReader {
     original: HostPort,
     /// Whether the address is reached without a proxy, so that no name is needed: resolving it could
     /// lead to another server.
     is_direct: bool,
-    bytes: Vec<u8>,
+    name: ServerNameReader,
 }
 
 impl NameReader {
     /// Adds bytes that arrived.
     pub(super) fn feed(&mut self, piece: &[u8]) -> Step<ConnectRequest> {
-        self.bytes.extend_from_slice(piece);
-        match server_name(&self.bytes) {
+        match self.name.extend(piece) {
             _ if self.is_direct => Step::Done(self.request()),
             Ok(None) => Step::Read,
             Ok(Some(host)) => Step::Done(InboundProtocol::Redirected.connect_request(HostPort {
@@ -172,7 +171,7 @@ impl NameReader {
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        self.name.into_bytes()
     }
 }
 

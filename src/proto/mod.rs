@@ -9,8 +9,8 @@
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
 //! - With a destination: [`StartTls`] precedes TLS.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
-//!   request for an `http://` URL, and a [`Reply`] the server's reply. [`server_name`] finds the
-//!   destination's name in what a redirected client sends to it.
+//!   request for an `http://` URL, and a [`Reply`] the server's reply. A [`ServerNameReader`] finds
+//!   the destination's name in what a redirected client sends to it.
 //! - With a server: a [`Download`] is the reply to ptunnel's own GET.
 //! - In front of either: [`proxy_protocol`] has the header with the client's address.
 //!
@@ -36,6 +36,7 @@
 
 pub mod auth;
 mod http;
+mod lines;
 mod negotiation;
 pub mod proxy_protocol;
 mod refusal;
@@ -55,7 +56,7 @@ pub use self::http::response::{encode_response, reason_phrase, Response, StatusC
 pub(crate) use self::negotiation::StandingRefusal;
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
-pub use self::server_name::{server_name, NoServerName};
+pub use self::server_name::{NoServerName, ServerNameReader};
 pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};
 pub use self::start_tls::{StartTls, StartTlsFault};

@@ -4,10 +4,13 @@
 //! For connections whose client named only an address. It must not change or consume the bytes: they
 //! are the server's.
 
-use super::http::head::is_handshake;
+use super::http::head::{is_handshake, HeadEnd};
 use super::{ConnectHead, HEAD_LIMIT};
 use crate::config::Host;
 
+/// Number of first bytes that are decoded as they arrive: a request begins with its method, and another
+/// protocol differs there.
+const METHOD: usize = 16;
 /// Content type of a record of the handshake (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
 /// Type of the handshake message ClientHello (RFC 8446 §4).
@@ -23,25 +26,50 @@ const HOST_NAME: usize = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoServerName;
 
-/// Returns the name of the server that a client's first bytes hold, or `None` if more bytes are
-/// needed. It looks at no more than 16 KiB. An address isn't a name.
-///
-/// # Errors
-///
-/// [`NoServerName`] if the bytes hold no name, or are neither TLS nor HTTP/1.
-pub fn server_name(bytes: &[u8]) -> Result<Option<Host>, NoServerName> {
-    let name = match bytes.first() {
-        None => None,
-        Some(&HANDSHAKE) => sni(bytes)?,
-        Some(_) => host(bytes)?,
-    };
-    match name {
-        Some(name) => match name.parse() {
-            Ok(Host::Name(name)) => Ok(Some(Host::Name(name))),
-            Ok(Host::Ip(_)) | Err(_) => Err(NoServerName),
-        },
-        None if bytes.len() < HEAD_LIMIT => Ok(None),
-        None => Err(NoServerName),
+/// The first bytes of a client, as far as they have arrived.
+#[derive(Debug, Default)]
+pub struct ServerNameReader {
+    bytes: Vec<u8>,
+    /// Of a request.
+    head: HeadEnd,
+    /// Of a ClientHello.
+    records: Records,
+}
+
+impl ServerNameReader {
+    /// Adds a piece; returns the name of the server, or `None` if more bytes are needed. It looks at no
+    /// more than 16 KiB. An address isn't a name.
+    ///
+    /// # Errors
+    ///
+    /// [`NoServerName`] if the bytes hold no name, or are neither TLS nor HTTP/1.
+    pub fn extend(&mut self, piece: &[u8]) -> Result<Option<Host>, NoServerName> {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(piece);
+        // Another protocol must not wait for the end of a line.
+        let is_due = self.head.is_due(&self.bytes) || begin < METHOD;
+        let name = match self.bytes.first() {
+            None => None,
+            Some(&HANDSHAKE) => match self.records.hello(&self.bytes)? {
+                Some(hello) => Some(sni(&hello)?),
+                None => None,
+            },
+            Some(_) if is_due => host(&self.bytes)?,
+            Some(_) => None,
+        };
+        match name {
+            Some(name) => match name.parse() {
+                Ok(Host::Name(name)) => Ok(Some(Host::Name(name))),
+                Ok(Host::Ip(_)) | Err(_) => Err(NoServerName),
+            },
+            None if self.bytes.len() < HEAD_LIMIT => Ok(None),
+            None => Err(NoServerName),
+        }
+    }
+
+    /// Returns the bytes that have arrived.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 }
 
@@ -61,45 +89,60 @@ fn host(bytes: &[u8]) -> Result<Option<String>, NoServerName> {
     Ok(Some(name.to_string()))
 }
 
-/// Returns the server name of a ClientHello, once that is complete.
-fn sni(bytes: &[u8]) -> Result<Option<String>, NoServerName> {
-    let hello = match client_hello(bytes)? {
-        Some(hello) => hello,
-        None => return Ok(None),
-    };
-    let name = host_name(&hello).ok_or(NoServerName)?;
-    let name = String::from_utf8(name.to_vec()).map_err(|_| NoServerName)?;
-    Ok(Some(name))
+/// Returns the server name in the body of a ClientHello.
+fn sni(hello: &[u8]) -> Result<String, NoServerName> {
+    let name = host_name(hello).ok_or(NoServerName)?;
+    String::from_utf8(name.to_vec()).map_err(|_| NoServerName)
 }
 
-/// Returns the body of a ClientHello, joined from its records, once all of it has arrived.
-fn client_hello(bytes: &[u8]) -> Result<Option<Vec<u8>>, NoServerName> {
-    let mut message = Vec::new();
-    let mut records = Fields(bytes);
-    while let Some(kind_and_version) = records.take(3) {
-        let length = match records.number(2) {
-            Some(length) => length,
-            None => return Ok(None),
-        };
-        if !is_handshake(kind_and_version) || length == 0 || length > RECORD_LIMIT {
-            return Err(NoServerName);
-        }
-        let arrived = length.min(records.0.len());
-        message.extend_from_slice(records.take(arrived).unwrap_or_default());
-        let mut begun = Fields(&message);
-        if begun.number(1).map_or(false, |kind| kind != CLIENT_HELLO) {
-            return Err(NoServerName);
-        }
-        if let Some(length) = begun.number(3) {
-            if length > HEAD_LIMIT {
+/// The position in the records that hold a ClientHello.
+#[derive(Debug, Default)]
+struct Records {
+    /// The number of bytes that were taken from the records.
+    taken: usize,
+    /// The rest of the current record.
+    left: usize,
+    /// The message, joined from the records.
+    message: Vec<u8>,
+}
+
+impl Records {
+    /// Returns the body of a ClientHello, once all of it has arrived. `bytes` begin with those of the
+    /// last call.
+    fn hello(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, NoServerName> {
+        loop {
+            let mut rest = Fields(&bytes[self.taken..]);
+            if self.left == 0 {
+                let (kind_and_version, length) = match (rest.take(3), rest.number(2)) {
+                    (Some(start), Some(length)) => (start, length),
+                    _ => return Ok(None),
+                };
+                if !is_handshake(kind_and_version) || length == 0 || length > RECORD_LIMIT {
+                    return Err(NoServerName);
+                }
+                self.left = length;
+            }
+            let arrived = self.left.min(rest.0.len());
+            self.left -= arrived;
+            self.message.extend(rest.take(arrived).unwrap_or_default());
+            self.taken = bytes.len() - rest.0.len();
+            let mut begun = Fields(&self.message);
+            if begun.number(1).map_or(false, |kind| kind != CLIENT_HELLO) {
                 return Err(NoServerName);
             }
-            if let Some(hello) = begun.take(length) {
-                return Ok(Some(hello.to_vec()));
+            if let Some(length) = begun.number(3) {
+                if length > HEAD_LIMIT {
+                    return Err(NoServerName);
+                }
+                if let Some(hello) = begun.take(length) {
+                    return Ok(Some(hello.to_vec()));
+                }
+            }
+            if self.left > 0 {
+                return Ok(None);
             }
         }
     }
-    Ok(None)
 }
 
 /// Returns the name in the body of a ClientHello.

@@ -13,6 +13,7 @@
 use std::error;
 use std::fmt;
 
+use super::lines::Lines;
 use super::Step;
 use crate::config::TlsStart;
 use crate::text::escape::{excerpt, Escaped};
@@ -28,9 +29,8 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 pub struct StartTls {
     start: TlsStart,
     sent: Command,
-    /// The bytes since the last whole line.
     received: Vec<u8>,
-    count: usize,
+    lines: Lines,
     greeting: Vec<u8>,
     is_offered: bool,
 }
@@ -67,7 +67,7 @@ impl StartTls {
             start,
             sent: Command::Nothing,
             received: Vec::new(),
-            count: 0,
+            lines: Lines::default(),
             greeting: Vec::new(),
             is_offered: false,
         })
@@ -81,16 +81,15 @@ impl StartTls {
     ///
     /// [`StartTlsFault`]; the connection is of no further use.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Step<Vec<u8>>, StartTlsFault> {
-        self.count += piece.len();
-        if self.count > LIMIT {
+        self.received.extend_from_slice(piece);
+        if self.received.len() > LIMIT {
             return Err(StartTlsFault::TooLong);
         }
-        self.received.extend_from_slice(piece);
         if self.start == TlsStart::Postgres {
             return self.postgres();
         }
-        while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.received.drain(..=end).collect();
+        while let Some(line) = self.lines.next(&self.received) {
+            let line = line.to_vec();
             let step = match self.start {
                 TlsStart::Smtp => self.smtp(&line)?,
                 _ => self.imap(&line)?,
@@ -107,14 +106,11 @@ impl StartTls {
             self.sent = Command::StartTls;
             return Ok(Step::Send(SSL_REQUEST.to_vec()));
         }
-        match self.received.first() {
-            None => Ok(Step::Read),
-            Some(b'S') => {
-                self.received.remove(0);
-                self.done()
-            }
-            Some(b'N') | Some(b'E') => Err(StartTlsFault::Refused(text(&self.received))),
-            Some(_) => Err(self.greeting_fault(&self.received)),
+        match self.received[..] {
+            [] => Ok(Step::Read),
+            [b'S', ..] => self.done(1),
+            [b'N', ..] | [b'E', ..] => Err(StartTlsFault::Refused(text(&self.received))),
+            _ => Err(self.greeting_fault(&self.received)),
         }
     }
 
@@ -128,7 +124,7 @@ impl StartTls {
                 Err(StartTlsFault::Refused(text(line)))
             }
             Command::Nothing => Err(self.greeting_fault(line)),
-            _ if starts(line, b"ptunnel OK") => self.done(),
+            _ if starts(line, b"ptunnel OK") => self.done(self.lines.length()),
             _ if line.starts_with(b"* ") => Ok(Step::Read),
             _ => Err(StartTlsFault::Refused(text(line))),
         }
@@ -156,7 +152,7 @@ impl StartTls {
                     (true, false) => Err(StartTlsFault::NotOffered),
                 }
             }
-            (Command::StartTls, b"220") if is_last => self.done(),
+            (Command::StartTls, b"220") if is_last => self.done(self.lines.length()),
             (Command::StartTls, b"220") => Ok(Step::Read),
             _ => Err(StartTlsFault::Refused(text(line))),
         }
@@ -167,8 +163,9 @@ impl StartTls {
         Step::Send(line.to_vec())
     }
 
-    fn done(&mut self) -> Result<Step<Vec<u8>>, StartTlsFault> {
-        if !self.received.is_empty() {
+    /// Ends with the consent, up to this byte.
+    fn done(&mut self, end: usize) -> Result<Step<Vec<u8>>, StartTlsFault> {
+        if self.received.len() > end {
             return Err(StartTlsFault::Ahead);
         }
         Ok(Step::Done(std::mem::take(&mut self.greeting)))
@@ -304,10 +301,12 @@ mod tests {
             let expected = (commands.to_string(), Ok(Some(greeting.to_string())));
             assert_eq!(run(*start, &whole), expected);
             let all = whole.concat();
-            let bytes: Vec<&[u8]> = all.chunks(1).collect();
-            assert_eq!(run(*start, &bytes), expected);
-            for count in 0..bytes.len() {
-                assert_eq!(run(*start, &bytes[..count]).1, Ok(None), "{} bytes", count);
+            for size in 1..=all.len() {
+                let pieces: Vec<&[u8]> = all.chunks(size).collect();
+                assert_eq!(run(*start, &pieces), expected, "{}", size);
+            }
+            for count in 0..all.len() {
+                assert_eq!(run(*start, &[&all[..count]]).1, Ok(None), "{} bytes", count);
             }
         }
         assert!(StartTls::new(TlsStart::AtOnce).is_none());

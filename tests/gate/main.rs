@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 #[allow(dead_code, unused_imports, clippy::incompatible_msrv)]
 // the rigs look at functions, too, and run its tests
 mod callgrind;
+mod readers;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -51,7 +52,7 @@ struct Work {
     run: fn(&Program, u64),
 }
 
-const WORK: [Work; 3] = [
+const WORK: [Work; 4] = [
     Work {
         name: "small request",
         percent: 2.0,
@@ -76,6 +77,14 @@ const WORK: [Work; 3] = [
         still: false,
         run: spliced,
     },
+    Work {
+        name: "piece of a head",
+        percent: 3.0,
+        units: 500,
+        arguments: &["-D", "0"],
+        still: false,
+        run: head_in_pieces,
+    },
 ];
 
 /// The program under callgrind, with a client and a proxy in this process.
@@ -91,6 +100,7 @@ impl Program {
         let program = Ptunnel::through(proxy.local_addr().expect("its address"))
             .to("destination.example:7")
             .args(work.arguments)
+            .more_lines(work.arguments.contains(&"-D") as usize)
             .started_by(&["valgrind", "--quiet", "--tool=callgrind", &out, "--"]);
         let program = if work.still {
             let library = preloadable(folder, include_str!("still.c"));
@@ -104,21 +114,28 @@ impl Program {
 
     /// Opens a new tunnel; returns the client's end and, behind the proxy, the destination's.
     fn open(&self) -> (TcpStream, TcpStream) {
-        let client = connect(self.running.address());
-        let (mut upstream, theirs) = self.proxy.accept().expect("the program's connection");
+        self.open_at(self.running.address(), b"")
+    }
+
+    /// As [`open`](Program::open), for a client that sends this first.
+    fn open_at(&self, address: SocketAddr, request: &[u8]) -> (TcpStream, TcpStream) {
+        let mut client = connect(address);
+        client.write_all(request).expect("the program takes it");
+        let (mut upstream, _) = self.proxy.accept().expect("the program's connection");
         patient(&upstream);
-        let (mut head, mut byte) = (Vec::new(), [0]);
-        while !head.ends_with(b"\r\n\r\n") {
-            upstream.read_exact(&mut byte).expect("a request");
-            head.push(byte[0]);
-        }
+        read_head(&mut upstream);
         self.settle();
-        let reply = b"HTTP/1.1 200 OK\r\n\r\n";
-        upstream.write_all(reply).expect("the proxy takes it");
-        let ours = upstream.local_addr().expect("its address");
+        self.feed(&mut upstream, b"HTTP/1.1 200 OK\r\n\r\n");
+        (client, upstream)
+    }
+
+    /// Sends a message that the program reads, and maybe keeps.
+    fn feed(&self, upstream: &mut TcpStream, message: &[u8]) {
+        let (theirs, ours) = (upstream.peer_addr(), upstream.local_addr());
+        let (theirs, ours) = (theirs.expect("an address"), ours.expect("an address"));
+        upstream.write_all(message).expect("the program takes it");
         wait_until(|| unread(theirs, ours) == Some(0));
         self.settle();
-        (client, upstream)
     }
 
     /// Sends `message` from one end of a tunnel and receives it at the other.
@@ -178,6 +195,16 @@ fn patient(stream: &TcpStream) {
     stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
 }
 
+/// Reads up to a blank line.
+fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("a head");
+        head.push(byte[0]);
+    }
+    head
+}
+
 /// Sends 128 bytes and receives 128 bytes, on one connection.
 fn small_requests(program: &Program, units: u64) {
     let message = [7; 128];
@@ -207,6 +234,23 @@ fn spliced(program: &Program, units: u64) {
     for _ in 0..32 * units {
         program.pass(&mut server, &mut client, &piece);
     }
+}
+
+/// The head of a server's reply to a forwarded request, in pieces of 60 bytes, of which the longer run
+/// has 59 KiB. `readers` has more and smaller pieces.
+fn head_in_pieces(program: &Program, units: u64) {
+    let request = b"GET http://destination.example/ HTTP/1.1\r\n\r\n";
+    let (mut client, mut server) = program.open_at(program.running.address_of(1), request);
+    read_head(&mut server);
+    program.running.process().settle();
+    program.feed(&mut server, b"HTTP/1.1 200 OK\r\nA: b");
+    let piece = format!("\n {}\r", "c".repeat(57));
+    for _ in 0..units {
+        program.feed(&mut server, piece.as_bytes());
+    }
+    program.feed(&mut server, b"\n\r\n");
+    let head = read_head(&mut client);
+    assert!(head.len() > 60 * units as usize, "{} bytes", head.len());
 }
 
 /// The cost of a unit of work.
@@ -268,8 +312,7 @@ fn lives(work: &'static Work) -> (Life, Life) {
             let program = Program::start(&folder, &out, work);
             (work.run)(&program, units);
             program.end();
-            let mut counted = callgrind::Counted::default();
-            counted.add(callgrind::parse(&fs::read_to_string(&out).expect(&out)));
+            let counted = counted(&out);
             Life {
                 instructions: counted.costs.values().sum(),
                 allocations: counted.allocations(),
@@ -279,6 +322,13 @@ fn lives(work: &'static Work) -> (Life, Life) {
     let (once, twice) = (start(work.units), start(2 * work.units));
     let join = |life: JoinHandle<_>| life.join().expect("a life of the program");
     (join(once), join(twice))
+}
+
+/// Reads the file that callgrind wrote.
+fn counted(out: &str) -> callgrind::Counted {
+    let mut counted = callgrind::Counted::default();
+    counted.add(callgrind::parse(&fs::read_to_string(out).expect(out)));
+    counted
 }
 
 /// Returns the compiler's version, which affects the counts.
@@ -354,7 +404,11 @@ fn complaint(work: &Work, then: Option<Cost>, now: Cost) -> Option<String> {
 }
 
 fn main() {
-    let update = std::env::args().any(|word| word == "--update");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().map_or(false, |word| word == readers::WORD) {
+        return readers::run(&words[1..]);
+    }
+    let update = words.iter().any(|word| word == "--update");
     let mut all: Vec<Measured> = WORK.iter().map(Measured::new).collect();
     if update {
         all.iter_mut().for_each(Measured::again);
@@ -365,7 +419,7 @@ fn main() {
     }
     let text = fs::read_to_string(COUNTS).expect(COUNTS);
     let counts = read(&text);
-    let mut failed = false;
+    let mut failed = readers::check();
     for measured in &mut all {
         let work = measured.work;
         let then = counts.iter().find(|(name, _)| name == work.name);
@@ -379,7 +433,7 @@ fn main() {
         let complaint = wrong(now);
         failed |= complaint.is_some();
         println!(
-            "{:<13} | {:>9.1} instructions | {:>6.2} allocations | {}",
+            "{:<15} | {:>9.1} instructions | {:>6.2} allocations | {}",
             work.name,
             now.instructions,
             now.allocations,

@@ -6,6 +6,23 @@ use super::*;
 const REQUEST: &[u8] =
     b"GET / HTTP/1.1\r\nHost: www.example.org:8080\r\nUser-Agent: curl/7.88.1\r\n\r\nbehind";
 
+/// Returns what a reader finds in the bytes, in pieces of this size at most.
+fn found_in(bytes: &[u8], size: usize) -> Result<Option<Host>, NoServerName> {
+    let mut reader = ServerNameReader::default();
+    let mut found = bytes.chunks(size).map(|piece| reader.extend(piece));
+    let found = found.find(|found| *found != Ok(None)).unwrap_or(Ok(None));
+    if found == Ok(None) {
+        assert_eq!(reader.into_bytes(), bytes);
+    }
+    found
+}
+
+fn server_name(bytes: &[u8]) -> Result<Option<Host>, NoServerName> {
+    let found = found_in(bytes, bytes.len().max(1));
+    assert_eq!(found, found_in(bytes, 1), "{:?}", bytes);
+    found
+}
+
 fn named(name: &str) -> Result<Option<Host>, NoServerName> {
     Ok(Some(Host::Name(name.into())))
 }
