@@ -9,6 +9,7 @@
 //! Each phase has its own [`deadline`]. Rare futures are boxed, so that they take no memory in the
 //! future of every tunnel.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::future::{self, Either, Loop};
@@ -17,13 +18,12 @@ use log::debug;
 
 use super::limits::deadline;
 use super::negotiate::negotiate;
-use super::resolve::Resolver;
-use super::{announce, boxed, dial, secure, BoxFuture, Engine, Tunnel};
-use crate::config::{Destination, Family, HostPort};
+use super::{announce, boxed, dial, secure, BoxFuture, Engine, Settings, Tunnel};
+use crate::config::Destination;
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{observe, PathEvent};
-use crate::upstream::{pac, Failover, Hop, ProxyChain};
+use crate::upstream::{pac, Failover, Hop, Lookup, ProxyChain};
 
 /// A path to the destination, opened for one client.
 pub struct Opened {
@@ -80,9 +80,9 @@ impl Engine {
         let limit = self.settings().timeouts.connect.min(pac::LONGEST);
         // Reserved now: clients that are accepted meanwhile could take the last descriptor.
         let reserved = self.handle().reserve_fd().ok();
-        let resolver = self.settings().resolver_for(tunnel);
+        let (resolver, chosen_by) = (&self.settings().resolver, tunnel.lookup().chosen_by());
         let (tunnel, late) = (tunnel.clone(), tunnel.clone());
-        let answer = match resolver.run(move || tunnel.evaluate_pac(limit)) {
+        let answer = match resolver.run(chosen_by, move || tunnel.evaluate_pac(limit)) {
             Ok(answer) => answer,
             Err(e) => {
                 let e = Error::other("cannot start a thread to evaluate the PAC file", e);
@@ -109,10 +109,8 @@ impl Engine {
         let reached = match path.last_hop(tunnel) {
             Some(hop) => Either::A(self.connect(hop)),
             None => {
-                let address = &tunnel.destination().address;
-                let peer = Peer::Destination(address.clone());
-                let resolver = self.settings().resolver_for(tunnel);
-                Either::B(self.dial(peer, address, tunnel.family(), resolver))
+                let peer = Peer::Destination(tunnel.destination().address.clone());
+                Either::B(self.dial(peer, tunnel.lookup()))
             }
         };
         let header = tunnel.proxy_header();
@@ -143,8 +141,7 @@ impl Engine {
         match hop.previous() {
             Some(previous) => Either::B(Box::new(self.connect(previous))),
             None => {
-                let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
-                let dialed = self.dial(hop.peer(), address, hop.family(), resolver);
+                let dialed = self.dial(hop.peer(), hop.lookup());
                 let (header, peer) = (hop.proxy_header(), hop.peer());
                 if header.is_empty() {
                     return Either::A(dialed);
@@ -160,12 +157,17 @@ impl Engine {
     /// Connects to the target of a hop, through its proxy. Looks up the target first if the proxy
     /// takes addresses only.
     fn connect(&self, hop: Hop) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        if hop.target_to_locate().is_none() {
-            return Either::A(self.connect_located(hop));
-        }
+        let found = match hop.target_lookup() {
+            None => return Either::A(self.connect_located(hop)),
+            Some(lookup) => self.locate(hop.target_peer(), lookup),
+        };
         let engine = self.clone();
-        let connect = move |hop| engine.connect_located(hop);
-        Either::B(boxed(self.locate(hop).and_then(connect)))
+        Either::B(boxed(found.and_then(move |addresses| {
+            future::result(hop.at(&addresses)).and_then(move |hop| {
+                observe(|| PathEvent::Located(&hop));
+                engine.connect_located(hop)
+            })
+        })))
     }
 
     /// Reaches the proxy, waits while another tunnel tries the password, and negotiates.
@@ -237,26 +239,20 @@ impl Engine {
         either.map(|(item, _)| item).map_err(|(error, _)| error)
     }
 
-    /// Looks up the hop's target, within the connect timeout.
-    fn locate(&self, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
-        let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
+    /// Looks up the target of a hop, within the connect timeout.
+    fn locate(
+        &self,
+        peer: Peer,
+        lookup: Lookup,
+    ) -> impl Future<Item = Vec<SocketAddr>, Error = Error> {
         observe(|| PathEvent::LookupStarted);
-        let found = self
-            .settings()
-            .resolver
-            .lookup(hop.target(), hop.target_family());
-        let located = found.then({
-            let peer = peer.clone();
-            move |found| match found {
-                Ok(addresses) => {
-                    let hop = hop.at(&addresses)?;
-                    observe(|| PathEvent::Located(&hop));
-                    Ok(hop)
-                }
-                Err(e) => Err(Error::locate(peer, e)),
-            }
-        });
-        deadline(located, limit, self.timer(), move || {
+        let Settings {
+            timeouts, resolver, ..
+        } = self.settings();
+        let (limit, failed) = (timeouts.connect, peer.clone());
+        let found = resolver.lookup(lookup);
+        let found = found.map_err(move |e| Error::locate(failed, e));
+        deadline(found, limit, self.timer(), move || {
             Error::timed_out(Phase::Locating, peer.clone(), limit)
         })
     }
@@ -265,21 +261,14 @@ impl Engine {
     fn dial(
         &self,
         peer: Peer,
-        address: &HostPort,
-        family: Family,
-        resolver: &Resolver,
+        lookup: Lookup,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         debug!("{}: connecting", peer);
-        let timeouts = &self.settings().timeouts;
+        let Settings {
+            timeouts, resolver, ..
+        } = self.settings();
         let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
-        let dial = dial::dial(
-            peer.clone(),
-            address,
-            family,
-            resolver,
-            keepalive,
-            self.handle(),
-        );
+        let dial = dial::dial(peer.clone(), lookup, resolver, keepalive, self.handle());
         deadline(dial, limit, self.timer(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })

@@ -14,15 +14,15 @@ use futures::future::{self, Either};
 use futures::sync::oneshot;
 use futures::Future;
 
-use crate::config::{Family, Host, HostPort};
 use crate::os::mutex::lock;
-use crate::os::resolver::{look_up, THREADS};
-use crate::upstream;
+use crate::os::resolver::THREADS;
+use crate::upstream::{ChosenBy, Lookup, PerChooser};
 
-/// A resolver with its own pool of threads. Cheap to clone, also for other threads.
+/// A resolver with a pool of threads for the names in the configuration, and another one for those
+/// that clients choose. Cheap to clone, also for other threads.
 #[derive(Clone, Default)]
 pub struct Resolver {
-    jobs: Arc<Mutex<Option<Sender<Job>>>>,
+    pools: PerChooser<Arc<Mutex<Option<Sender<Job>>>>>,
 }
 
 /// Work for a thread of the pool.
@@ -34,33 +34,22 @@ impl Resolver {
         Resolver::default()
     }
 
-    /// Looks up the host of `address`; nothing is cached.
+    /// Looks up an address; nothing is cached.
     ///
     /// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
     /// lookup; a lookup that has begun runs to its end.
-    pub fn lookup(
-        &self,
-        address: &HostPort,
-        family: Family,
-    ) -> impl Future<Item = Vec<SocketAddr>, Error = io::Error> {
-        let port = address.port;
-        match &address.host {
-            Host::Ip(ip) => {
-                let found = upstream::in_order(vec![SocketAddr::new(*ip, port)], family);
-                Either::A(future::result(found))
-            }
-            Host::Name(name) => {
-                let name = name.clone();
-                let found = self.run(move || upstream::in_order(look_up(&name, port)?, family));
-                match found {
-                    Ok(found) => Either::B(found),
-                    Err(e) => Either::A(future::err(e)),
-                }
-            }
+    pub fn lookup(&self, lookup: Lookup) -> impl Future<Item = Vec<SocketAddr>, Error = io::Error> {
+        let work = lookup.work();
+        if !lookup.is_of_name() {
+            return Either::A(future::result(work()));
+        }
+        match self.run(lookup.chosen_by(), work) {
+            Ok(found) => Either::B(found),
+            Err(e) => Either::A(future::err(e)),
         }
     }
 
-    /// Runs blocking `work` on a thread of the pool.
+    /// Runs blocking `work` on a thread of the pool for names that are chosen so.
     ///
     /// Resolves to its result, and panics if the work panics. Dropping the future abandons the
     /// work; work that has begun runs to its end.
@@ -70,6 +59,7 @@ impl Resolver {
     /// The errors of pthread_create(3), such as `EAGAIN`, if no thread can be started.
     pub fn run<T, E>(
         &self,
+        chosen_by: ChosenBy,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> io::Result<impl Future<Item = T, Error = E>>
     where
@@ -83,7 +73,7 @@ impl Resolver {
                 let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
         });
-        let mut jobs = lock(&self.jobs);
+        let mut jobs = lock(self.pools.of(chosen_by));
         let queue = match jobs.take() {
             Some(queue) => queue,
             None => start()?,
@@ -125,47 +115,74 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Route;
+    use crate::upstream::{ProxySelector, Tunnel};
+
+    fn tunnel() -> Tunnel {
+        Tunnel::to("127.0.0.1:9".parse().unwrap()).build()
+    }
+
+    fn configured() -> ChosenBy {
+        tunnel().lookup().chosen_by()
+    }
+
+    /// Occupies all threads of a pool until the sender is dropped.
+    fn occupied(
+        resolver: &Resolver,
+        chosen_by: ChosenBy,
+    ) -> (Sender<()>, impl Future<Item = Vec<()>, Error = ()>) {
+        let (hold, held) = mpsc::channel();
+        let held = Arc::new(Mutex::new(held));
+        let busy = (0..THREADS).map(|_| {
+            let held = held.clone();
+            let wait = move || lock(&held).recv().or(Ok(()));
+            resolver.run(chosen_by, wait).unwrap()
+        });
+        (hold, future::join_all(busy.collect::<Vec<_>>()))
+    }
 
     #[test]
     fn a_literal_needs_no_thread() {
-        let resolver = Resolver::new();
-        let address = HostPort {
-            host: Host::Ip([127, 0, 0, 1].into()),
-            port: 9,
-        };
-        let found = resolver.lookup(&address, Family::ANY).wait().unwrap();
+        let (resolver, tunnel) = (Resolver::new(), tunnel());
+        let found = resolver.lookup(tunnel.lookup()).wait().unwrap();
         assert_eq!(found, ["127.0.0.1:9".parse().unwrap()]);
-        assert!(resolver.jobs.lock().unwrap().is_none());
+        assert!(lock(resolver.pools.of(configured())).is_none());
+    }
+
+    #[test]
+    fn work_for_clients_does_not_delay_that_for_the_configuration() {
+        let resolver = Resolver::new();
+        let selector = ProxySelector::new(Route::default());
+        let tunnel = Tunnel::chosen_by_client("a:1".parse().unwrap(), &selector, false);
+        let (hold, busy) = occupied(&resolver, tunnel.lookup().chosen_by());
+        let done = resolver.run(configured(), || Ok::<_, ()>(42)).unwrap();
+        assert_eq!(done.wait(), Ok(42));
+        drop(hold);
+        assert_eq!(busy.wait().map(drop), Ok(()));
     }
 
     #[test]
     fn a_panic_of_the_work_reaches_the_caller_and_the_threads_stay() {
         let resolver = Resolver::new();
         for _ in 0..=THREADS {
-            let broken = resolver.run(|| -> Result<(), ()> { panic!("broken on purpose") });
+            let broken = resolver.run(configured(), || -> Result<(), ()> {
+                panic!("broken on purpose")
+            });
             let panic = catch_unwind(AssertUnwindSafe(|| broken.unwrap().wait())).unwrap_err();
             assert_eq!(panic.downcast_ref(), Some(&"broken on purpose"));
         }
-        assert_eq!(resolver.run(|| Ok::<_, ()>(42)).unwrap().wait(), Ok(42));
+        let done = resolver.run(configured(), || Ok::<_, ()>(42)).unwrap();
+        assert_eq!(done.wait(), Ok(42));
     }
 
     #[test]
     fn an_abandoned_lookup_is_not_begun() {
         let resolver = Resolver::new();
-        let (hold, held) = mpsc::channel::<()>();
-        let held = Arc::new(Mutex::new(held));
-        let busy: Vec<_> = (0..THREADS)
-            .map(|_| {
-                let held = held.clone();
-                resolver.run(move || lock(&held).recv().map_err(drop).or(Ok::<_, ()>(())))
-            })
-            .collect();
+        let (hold, busy) = occupied(&resolver, configured());
         let (begin, begun) = mpsc::channel();
-        drop(resolver.run(move || begin.send(()).map_err(drop)));
+        drop(resolver.run(configured(), move || begin.send(()).map_err(drop)));
         drop(hold);
-        for work in busy {
-            work.unwrap().wait().unwrap();
-        }
+        assert_eq!(busy.wait().map(drop), Ok(()));
         assert!(begun.recv().is_err(), "it was begun");
     }
 }

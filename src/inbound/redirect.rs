@@ -242,6 +242,15 @@ mod tests {
         assert_eq!(handshake.into_rest(), REQUEST);
     }
 
+    /// Otherwise the lookup of its name could delay those of the configuration.
+    #[test]
+    fn the_destination_is_the_clients_choice() {
+        let client = client("192.0.2.1:80", "");
+        let tunnel = client.tunnel("a.example:80".parse().unwrap());
+        let configured = Tunnel::to("a.example:80".parse().unwrap()).build();
+        assert_ne!(tunnel.lookup().chosen_by(), configured.lookup().chosen_by());
+    }
+
     #[cfg(any(feature = "cli", feature = "legacy"))]
     #[test]
     #[cfg_attr(miri, ignore)] // which has no network

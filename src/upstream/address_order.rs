@@ -13,7 +13,7 @@ use crate::os::source_address::source_address;
 ///
 /// `NotFound` if there is none; with [`Family::exclude_local`], `PermissionDenied` if all are local,
 /// and any error of the socket that finds out whether an address is this machine's.
-pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
+pub(super) fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
     in_order_with(found, family, is_assigned_here)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use log::Level::Warn;
 
 use super::health::PooledProxy;
-use super::{ProxyChain, Tunnel};
+use super::{Lookup, ProxyChain, Tunnel};
 use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
 use crate::observe::logging::context::LogContext;
@@ -91,9 +91,13 @@ impl Hop {
         self.chain.proxies().count() > 1
     }
 
+    fn next(&self) -> Option<&ProxySpec> {
+        self.chain.proxies().nth(self.index + 1)
+    }
+
     /// Returns the next proxy or the destination, by name.
     pub fn target(&self) -> &HostPort {
-        match self.chain.proxies().nth(self.index + 1) {
+        match self.next() {
             Some(next) => &next.address,
             None => &self.tunnel.destination().address,
         }
@@ -101,7 +105,7 @@ impl Hop {
 
     /// Returns the target as errors name it.
     pub fn target_peer(&self) -> Peer {
-        match self.chain.proxies().nth(self.index + 1) {
+        match self.next() {
             Some(next) => Peer::Via(next.address.clone()),
             None => Peer::Destination(self.tunnel.destination().address.clone()),
         }
@@ -115,31 +119,42 @@ impl Hop {
             .encode_header(send.to_proxy.filter(|_| self.index == 0))
     }
 
-    /// Returns which addresses of the proxy are tried.
-    pub fn family(&self) -> Family {
+    fn family(&self) -> Family {
         self.tunnel.selector().route().family
+    }
+
+    /// Returns the lookup of the proxy.
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup::configured(&self.spec().address, self.family())
+    }
+
+    /// Returns the lookup of the target if ptunnel must look it up; [`at`](Hop::at) takes the result.
+    pub fn target_lookup(&self) -> Option<Lookup<'_>> {
+        let family = self.target_family();
+        let is_located_here = match &self.target().host {
+            Host::Name(_) => self.spec().protocol.resolves_here(),
+            Host::Ip(ip) => unmap_ipv4(*ip).is_ipv6() && self.takes_ipv4_alone(),
+        };
+        let lookup = match self.next() {
+            Some(next) => Lookup::configured(&next.address, family),
+            None => Lookup {
+                family,
+                ..self.tunnel.lookup()
+            },
+        };
+        Some(lookup).filter(|_| is_located_here)
     }
 
     /// Returns which addresses of the target to look up. The configured version applies to
     /// connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among
     /// all.
-    pub fn target_family(&self) -> Family {
+    fn target_family(&self) -> Family {
         let family = self.family();
         if self.takes_ipv4_alone() {
             let version = Version::Any;
             return Family { version, ..family };
         }
         family
-    }
-
-    /// Returns the target if ptunnel must look it up; [`at`](Hop::at) takes the result.
-    pub fn target_to_locate(&self) -> Option<&HostPort> {
-        let target = self.target();
-        let is_located_here = match &target.host {
-            Host::Name(_) => self.spec().protocol.resolves_here(),
-            Host::Ip(ip) => unmap_ipv4(*ip).is_ipv6() && self.takes_ipv4_alone(),
-        };
-        Some(target).filter(|_| is_located_here)
     }
 
     /// Chooses the first address of the target that the proxy's protocol can carry.

@@ -8,7 +8,7 @@
 //! A [`Tunnel`] is a destination and its [`ProxySelector`]. [`Tunnel::failover`] returns the order
 //! of attempts, a [`Failover`], which yields one [`ProxyChain`] after the other; a PAC file is
 //! evaluated for it first. The engine opens the [`Hop`]s of a chain, each a proxy and the target
-//! that is requested from it. [`in_order`] sorts the addresses of a host.
+//! that is requested from it, and passes each [`Lookup`] to its resolver.
 
 mod address_order;
 mod chain;
@@ -16,6 +16,7 @@ mod failover;
 mod health;
 mod hop;
 mod kerberos;
+mod lookup;
 pub mod pac;
 mod pac_pools;
 mod pool;
@@ -24,11 +25,11 @@ mod selector;
 pub mod tls;
 mod tunnel;
 
-pub use self::address_order::in_order;
 pub use self::chain::ProxyChain;
 pub use self::failover::Failover;
 pub(crate) use self::health::ProxyHealth;
 pub use self::hop::Hop;
+pub use self::lookup::{ChosenBy, Lookup, PerChooser};
 pub(crate) use self::pac::FetchReport;
 pub use self::selector::ProxySelector;
 pub use self::tunnel::{Builder, Tunnel};

@@ -8,7 +8,7 @@ use super::health::PooledProxy;
 use super::pac::{FetchReport, Pac};
 use super::pac_pools::PacPools;
 use super::pool::ProxyPool;
-use super::ProxyHealth;
+use super::{Lookup, ProxyHealth};
 use crate::config::{HostPort, ProxySpec, Route};
 use crate::error::{Error, Peer};
 use crate::os::mutex::lock;
@@ -152,12 +152,12 @@ impl ProxySelector {
     /// ptunnel can't use.
     pub(super) fn evaluate_pac(
         &self,
-        destination: &HostPort,
+        destination: Lookup<'_>,
         limit: Duration,
     ) -> Result<(String, Arc<ProxyPool>), Error> {
         let (pac, pools) = self.pac();
         let answer = pac.ask(destination, limit)?;
-        let verdict = pac.verdict(destination, &answer)?;
+        let verdict = pac.verdict(destination.address, &answer)?;
         let pool = lock(pools).pool(verdict, pac.name(), &self.route);
         Ok((answer, pool))
     }
@@ -201,7 +201,7 @@ impl fmt::Display for ProxySelector {
 mod tests {
     use std::iter;
 
-    use super::super::{Hop, ProxyChain, Tunnel};
+    use super::super::{ChosenBy, Hop, ProxyChain, Tunnel};
     use super::*;
     use crate::config::{Family, Version};
 
@@ -216,9 +216,16 @@ mod tests {
 
     /// Returns the hops of a chain, first to last.
     fn hops(selector: &Arc<ProxySelector>, index: usize, destination: &str) -> Vec<Hop> {
-        let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), selector);
+        hops_for(
+            &Tunnel::new(destination.parse::<HostPort>().unwrap(), selector),
+            index,
+        )
+    }
+
+    fn hops_for(tunnel: &Tunnel, index: usize) -> Vec<Hop> {
+        let selector = tunnel.selector();
         let chain = ProxyChain::new(selector, &selector.pool, index);
-        let last = chain.last_hop(&tunnel);
+        let last = chain.last_hop(tunnel);
         let mut hops: Vec<Hop> = iter::successors(last, Hop::previous).collect();
         hops.reverse();
         hops
@@ -246,7 +253,7 @@ mod tests {
             |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
                 let hop = hops(&selector(&[proxy], &[]), 0, destination).remove(0);
                 let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
-                let hop = match hop.target_to_locate() {
+                let hop = match hop.target_lookup() {
                     Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
                     None => hop,
                 };
@@ -277,6 +284,36 @@ mod tests {
         assert_eq!(literal, Ok("[::1]:22".to_string()));
     }
 
+    /// Regression: the destination that a client chose counted as the configuration's.
+    #[test]
+    fn of_the_names_on_a_path_a_client_chooses_only_the_destination() {
+        let selector = selector(&["socks5://a"], &["socks4://m"]);
+        let address: HostPort = "d:1".parse().unwrap();
+        let chosen = Tunnel::chosen_by_client(address.clone(), &selector, false);
+        for (tunnel, expected) in &[
+            (chosen, ChosenBy::CLIENT),
+            (Tunnel::new(address, &selector), ChosenBy::CONFIGURATION),
+        ] {
+            let hops = hops_for(tunnel, 0);
+            let targets = hops.iter().filter_map(Hop::target_lookup);
+            let lookups = Some(hops[0].lookup()).into_iter().chain(targets);
+            let lookups = lookups.chain(Some(tunnel.lookup()));
+            let found: Vec<_> = lookups
+                .map(|lookup| (lookup.address.to_string(), lookup.chosen_by))
+                .collect();
+            let of = |name: &str, chosen_by| (name.to_string(), chosen_by);
+            assert_eq!(
+                found,
+                [
+                    of("a:1080", ChosenBy::CONFIGURATION),
+                    of("m:1080", ChosenBy::CONFIGURATION),
+                    of("d:1", *expected),
+                    of("d:1", *expected)
+                ]
+            );
+        }
+    }
+
     /// Regression: with `-6`, no address at all was found for a SOCKS4 proxy.
     #[test]
     fn the_configured_version_is_not_for_targets_of_a_socks4_proxy() {
@@ -286,7 +323,8 @@ mod tests {
                 family: Family::V6,
                 ..Route::default()
             });
-            hops(&selector, 0, "d:22")[0].target_family().version
+            let hop = hops(&selector, 0, "d:22").remove(0);
+            hop.target_lookup().unwrap().family.version
         };
         assert_eq!(version("socks4://p"), Version::Any);
         assert_eq!(version("socks5://p"), Version::V6);

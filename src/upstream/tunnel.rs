@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Failover, ProxySelector};
+use super::{ChosenBy, Failover, Lookup, ProxySelector};
 use crate::config::{
     Destination, FailoverOn, Family, Header, Host, HostPort, ProxyProtocol, ProxySpec, Route,
 };
@@ -26,7 +26,7 @@ use crate::proto::proxy_protocol::{encode, ClientAddresses};
 #[derive(Clone, Debug)]
 pub struct Tunnel {
     shared: Arc<(Destination, Arc<ProxySelector>)>,
-    is_chosen_by_client: bool,
+    chosen_by: ChosenBy,
     exclude_local: bool,
     is_for_observer: bool,
     /// The client that PROXY headers name, if any.
@@ -46,7 +46,7 @@ impl Tunnel {
     pub fn new(destination: impl Into<Destination>, selector: &Arc<ProxySelector>) -> Tunnel {
         Tunnel {
             shared: Arc::new((destination.into(), selector.clone())),
-            is_chosen_by_client: false,
+            chosen_by: ChosenBy::CONFIGURATION,
             exclude_local: false,
             is_for_observer: false,
             client: None,
@@ -61,7 +61,7 @@ impl Tunnel {
         exclude_local: bool,
     ) -> Tunnel {
         Tunnel {
-            is_chosen_by_client: true,
+            chosen_by: ChosenBy::CLIENT,
             exclude_local,
             ..Tunnel::new(destination, selector)
         }
@@ -119,8 +119,7 @@ impl Tunnel {
     ///
     /// The selector has no PAC file.
     pub fn evaluate_pac(&self, limit: Duration) -> Result<(String, Failover), Error> {
-        let address = &self.destination().address;
-        let (answer, pool) = self.selector().evaluate_pac(address, limit)?;
+        let (answer, pool) = self.selector().evaluate_pac(self.lookup(), limit)?;
         Ok((answer, Failover::new(self.clone(), pool)))
     }
 
@@ -133,20 +132,18 @@ impl Tunnel {
         self.selector().pac_late(&self.destination().address, limit)
     }
 
-    /// Returns which addresses of the destination a direct connection tries.
-    pub fn family(&self) -> Family {
+    /// Returns the lookup of the destination for a direct connection.
+    pub fn lookup(&self) -> Lookup<'_> {
         let family = self.selector().route().family;
-        if self.exclude_local {
-            family.elsewhere()
-        } else {
-            family
+        Lookup {
+            address: &self.destination().address,
+            family: if self.exclude_local {
+                family.elsewhere()
+            } else {
+                family
+            },
+            chosen_by: self.chosen_by,
         }
-    }
-
-    /// Returns whether a client chose the destination: its lookup can hang, and must not delay those
-    /// of the configuration.
-    pub fn is_chosen_by_client(&self) -> bool {
-        self.is_chosen_by_client
     }
 
     /// Returns the destination.
@@ -178,7 +175,7 @@ impl Tunnel {
 impl PartialEq for Tunnel {
     /// Compares destination and route, not the health of the proxies.
     fn eq(&self, other: &Tunnel) -> bool {
-        let kind = |tunnel: &Tunnel| (tunnel.is_chosen_by_client, tunnel.exclude_local);
+        let kind = |tunnel: &Tunnel| (tunnel.chosen_by, tunnel.exclude_local);
         let (route, others) = (self.selector().route(), other.selector().route());
         self.destination() == other.destination()
             && kind(self) == kind(other)

@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::ends::Gate;
 use crate::serve::{echo, granted, request};
-use crate::support::parts::{command, curl, described, output, preloadable};
+use crate::support::parts::{command, curl, described, output};
 use crate::support::parts::{Nginx, Squid, Sshd, SMALL};
 use crate::support::temp::free_port;
 use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel};
@@ -421,48 +421,6 @@ fn a_client_that_resets_ends_the_opening() {
     client.reset();
     program.says(&["info", &from, "a.example:22", "cut: client", "reset"]);
     open(&program, origin.address());
-}
-
-/// Lookups of names in `.hang` don't end.
-const HANGING: &str = "
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <netdb.h>
-#include <string.h>
-#include <unistd.h>
-
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                struct addrinfo **found) {
-    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
-    while (node && strstr(node, \".hang\"))
-        pause();
-    real = dlsym(RTLD_NEXT, \"getaddrinfo\");
-    return real(node, service, hints, found);
-}
-";
-
-#[test]
-fn lookups_that_hang_do_not_delay_tunnels() {
-    let (folder, origin) = (TempDir::new(), echo());
-    let program = Ptunnel::new()
-        .args(&["--direct-fallback", "-w", "600"])
-        .env("LD_PRELOAD", preloadable(&folder, HANGING))
-        .args(&["-D", "0"])
-        .more_lines(1)
-        .to(format!("localhost:{}", origin.port()))
-        .start();
-    let clients: Vec<Connection> = (0..20)
-        .map(|number| {
-            let mut client = program.connect_to(1);
-            client.send(request(format!("a{}.hang:1", number)));
-            client.wait_until_read();
-            client
-        })
-        .collect();
-    let mut client = program.connect();
-    client.send("ping");
-    client.expect("ping");
-    assert!(clients.iter().all(Connection::is_quiet));
 }
 
 #[test]

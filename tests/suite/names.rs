@@ -3,6 +3,9 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
+use crate::dynamic::listening;
+use crate::serve::{echo, granted, request};
+use crate::support::parts::preloadable;
 use crate::support::temp::free_port;
 use crate::support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
@@ -119,4 +122,70 @@ fn an_address_of_the_other_family_is_not_tried() {
     steadily("no connection", Duration::from_millis(100), || {
         proxy.accepted() == 0
     });
+}
+
+/// Lookups of names in `.hang` don't end.
+const HANGING: &str = "
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found) {
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    while (node && strstr(node, \".hang\"))
+        pause();
+    real = dlsym(RTLD_NEXT, \"getaddrinfo\");
+    return real(node, service, hints, found);
+}
+";
+
+/// A client of `-D` and one of the embedded proxy choose names whose lookups hang. Regression: with
+/// socks4:// and socks5:// they held the threads that look up the proxy's own name.
+#[track_caller]
+fn assert_not_delayed(route: &[&str]) {
+    let (folder, origin) = (TempDir::new(), echo());
+    let program = Ptunnel::new()
+        .args(route)
+        .args(&["-w", "600"])
+        .env("LD_PRELOAD", preloadable(&folder, HANGING))
+        .to(format!("localhost:{}", origin.port()));
+    let program = listening(program).serving().start();
+    let clients: Vec<Connection> = (0..40)
+        .map(|number| {
+            let mut client = match number % 2 {
+                0 => program.connect_to(1),
+                _ => Connection::open(program.proxy()),
+            };
+            client.send(request(format!("a{}.hang:1", number)));
+            client.wait_until_read();
+            client
+        })
+        .collect();
+    let mut client = program.connect();
+    client.send("ping");
+    client.expect("ping");
+    // A PAC file can look up the name of any destination that a client chooses.
+    if route[0] != "--pac" {
+        let mut client = granted(program.connect_to(1), origin.address());
+        client.send("ping");
+        client.expect("ping");
+        assert!(clients.iter().all(Connection::is_quiet));
+    }
+}
+
+#[test]
+fn names_of_clients_that_hang_do_not_delay_those_of_the_configuration() {
+    let proxy = listening(Ptunnel::new().arg("--direct-fallback")).start();
+    let port = proxy.address().port();
+    assert_not_delayed(&["--direct-fallback"]);
+    for scheme in &["socks4", "socks5"] {
+        assert_not_delayed(&["-p", &format!("{}://localhost:{}", scheme, port)]);
+    }
+    let folder = TempDir::new();
+    let found = format!("dnsResolve(host); return 'PROXY localhost:{}';", port);
+    let text = format!("function FindProxyForURL(url, host) {{ {} }}", found);
+    assert_not_delayed(&["--pac", &folder.file("corp.pac", text)]);
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::HostPort;
 use crate::error::Error;
+use crate::upstream::Lookup;
 
 const WHY: &str = "ptunnel was built without PAC files; rebuild it with the cargo feature pac";
 
@@ -37,7 +37,7 @@ impl Script {
         ""
     }
 
-    pub(super) fn ask(&self, _: &HostPort, _: Duration) -> Result<String, String> {
+    pub(super) fn ask(&self, _: Lookup<'_>, _: Duration) -> Result<String, String> {
         Err(WHY.into())
     }
 }

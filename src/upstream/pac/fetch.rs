@@ -13,7 +13,7 @@ use crate::os::deadline_stream::DeadlineStream;
 use crate::os::resolver::look_up_until;
 use crate::proto::Download;
 use crate::text::seconds::Seconds;
-use crate::upstream::in_order;
+use crate::upstream::address_order::in_order;
 
 /// Maximum time of a fetch, from the name lookup to the last byte.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);

@@ -44,6 +44,7 @@ use crate::config::{HostPort, PacFetch, PacFile, PacSource, ProxyDefaults};
 use crate::error::Error;
 use crate::text::escape::shown;
 use crate::text::seconds::Seconds;
+use crate::upstream::Lookup;
 
 /// Maximum time of a call; the connect timeout can be shorter.
 pub const LONGEST: Duration = Duration::from_secs(5);
@@ -197,12 +198,12 @@ impl Pac {
     /// # Errors
     ///
     /// The script threw, or the limit is over; the error names file and destination.
-    pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, Error> {
+    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, Error> {
         let answer = match &self.script {
             Source::Local(script) => script.ask(destination, limit),
             Source::Remote(remote) => remote.ask(destination, limit),
         };
-        answer.map_err(|why| self.undecided(destination, why))
+        answer.map_err(|why| self.undecided(destination.address, why))
     }
 
     /// Makes the error of a file that names no proxy for `destination`.

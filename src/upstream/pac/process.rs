@@ -33,8 +33,8 @@ pub(super) struct Process {
 pub(super) enum CallFault {
     /// The limit is over.
     Late,
-    /// Too many calls are under way.
-    Busy,
+    /// As many calls as may be are under way.
+    Busy(usize),
     /// The file threw an error.
     Thrown(Thrown),
     /// The process did not start, or it ended.

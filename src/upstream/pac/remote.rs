@@ -19,8 +19,9 @@ use std::time::{Duration, Instant, SystemTime};
 use log::{log, Level};
 
 use super::{fetched, Script};
-use crate::config::{HostPort, PacFetch};
+use crate::config::PacFetch;
 use crate::os::mutex::lock;
+use crate::upstream::Lookup;
 
 /// The pause after the first failed fetch; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -113,7 +114,7 @@ impl Remote {
     }
 
     /// Calls FindProxyForURL. Without a script, waits until the first fetch has ended.
-    pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
+    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, String> {
         let until = Instant::now() + limit;
         let script = self.script(limit, |state| state.script.is_some() || state.is_settled);
         let script = script.map_err(|why| format!("it couldn't be loaded: {}", why))?;

@@ -17,10 +17,14 @@ use crate::error::Error;
 use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
 use crate::text::escape::Escaped;
+use crate::upstream::{ChosenBy, Lookup};
 
 /// Maximum number of concurrent calls. A call counts until its last name lookup ends, which can be
 /// after its limit: without a bound the number of threads would grow.
 const AT_ONCE: usize = 64;
+
+/// How many of these are kept from destinations that clients choose: their lookups can hang.
+const KEPT: usize = 8;
 
 /// Maximum number of idle processes that are kept for the next call.
 const IDLE: usize = 8;
@@ -101,14 +105,20 @@ impl Script {
     }
 
     /// Calls FindProxyForURL, in an idle process if there is one.
-    pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
-        let arguments = format!("{} {}", url(destination), host(destination));
-        let answer = self.answer(&arguments, Instant::now() + limit);
+    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, String> {
+        let arguments = format!("{} {}", url(destination.address), host(destination.address));
+        let until = Instant::now() + limit;
+        let answer = self.answer(&arguments, destination.chosen_by, until);
         answer.map_err(|fault| self.explain(fault, limit))
     }
 
-    fn answer(&self, arguments: &str, until: Instant) -> Result<String, CallFault> {
-        let permit = self.permit()?;
+    fn answer(
+        &self,
+        arguments: &str,
+        chosen_by: ChosenBy,
+        until: Instant,
+    ) -> Result<String, CallFault> {
+        let permit = self.permit(chosen_by)?;
         let mut process = match self.idle_process() {
             Some(process) => process,
             None => self.loaded(until, &permit)?,
@@ -122,7 +132,8 @@ impl Script {
     }
 
     fn load(&self, until: Instant) -> Result<(), CallFault> {
-        self.loaded(until, &self.permit()?).map(drop)
+        let permit = self.permit(ChosenBy::CONFIGURATION)?;
+        self.loaded(until, &permit).map(drop)
     }
 
     /// Starts a process and loads the script in it.
@@ -132,9 +143,13 @@ impl Script {
         Ok(process)
     }
 
-    fn permit(&self) -> Result<Arc<SlotPermit>, CallFault> {
-        let permit = SlotPermit::take(&self.under_way, AT_ONCE).map(Arc::new);
-        permit.ok_or(CallFault::Busy)
+    fn permit(&self, chosen_by: ChosenBy) -> Result<Arc<SlotPermit>, CallFault> {
+        let most = match chosen_by.is_client {
+            true => AT_ONCE - KEPT,
+            false => AT_ONCE,
+        };
+        let permit = SlotPermit::take(&self.under_way, most).map(Arc::new);
+        permit.ok_or(CallFault::Busy(most))
     }
 
     fn idle_process(&self) -> Option<Process> {
@@ -158,7 +173,7 @@ impl Script {
     fn explain(&self, fault: CallFault, limit: Duration) -> String {
         let Thrown { line, text } = match fault {
             CallFault::Late => return late(limit),
-            CallFault::Busy => return format!("{} earlier queries haven't ended yet", AT_ONCE),
+            CallFault::Busy(most) => return format!("{} earlier queries haven't ended yet", most),
             CallFault::Failed(why) => return why,
             CallFault::Thrown(thrown) => thrown,
         };
@@ -204,6 +219,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::config::Family;
 
     fn script(body: &str) -> Script {
         let text = format!("function FindProxyForURL(url, host) {{ {} }}", body);
@@ -211,7 +227,8 @@ mod tests {
     }
 
     fn ask(script: &Script, limit: Duration) -> Result<String, String> {
-        script.ask(&"a:1".parse().unwrap(), limit)
+        let destination = "a:1".parse().unwrap();
+        script.ask(Lookup::configured(&destination, Family::ANY), limit)
     }
 
     /// Ids of the idle processes.
@@ -292,13 +309,23 @@ mod tests {
         let said = || ask(&script, LONGEST);
         let take = |_| SlotPermit::take(&script.under_way, AT_ONCE).unwrap();
         let mut permits: Vec<SlotPermit> = (0..AT_ONCE).map(take).collect();
-        let busy = "64 earlier queries haven't ended yet";
-        assert_eq!(said(), Err(busy.into()));
+        let busy = |most| Err(format!("{} earlier queries haven't ended yet", most));
+        assert_eq!(said(), busy(64));
         permits.pop();
         for _ in 0..3 {
             assert_eq!(said(), Ok("DIRECT".into()));
         }
         assert_eq!(lock(&script.idle).len(), 1);
+
+        // Those of clients leave some for the configuration.
+        let destination = "a:1".parse().unwrap();
+        let chosen = || Lookup {
+            chosen_by: ChosenBy::CLIENT,
+            ..Lookup::configured(&destination, Family::ANY)
+        };
+        assert_eq!(script.ask(chosen(), LONGEST), busy(56));
+        permits.truncate(55);
+        assert_eq!(script.ask(chosen(), LONGEST), Ok("DIRECT".into()));
     }
 
     #[test]

@@ -11,11 +11,12 @@ use futures::{Async, Future, Poll};
 use tokio_core_compat::time::{Current, Timeout};
 
 use super::resolve::Resolver;
-use crate::config::{Family, HostPort, Keepalive};
+use crate::config::Keepalive;
 use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::os::exhaustion;
+use crate::upstream::Lookup;
 
 /// Time between two attempts (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -33,14 +34,13 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// every attempt. It has no time limit: wrap it in a [`deadline`](super::limits::deadline).
 pub(super) fn dial(
     peer: Peer,
-    address: &HostPort,
-    family: Family,
+    lookup: Lookup,
     resolver: &Resolver,
     keepalive: Option<Keepalive>,
     handle: &Handle,
 ) -> impl Future<Item = Socket, Error = Error> {
     observe(|| PathEvent::LookupStarted);
-    let mut lookup = resolver.lookup(address, family);
+    let mut lookup = resolver.lookup(lookup);
     let handle = handle.clone();
     let handle_of_lookup = handle.clone();
     // Clients that are accepted meanwhile could take the last descriptor.

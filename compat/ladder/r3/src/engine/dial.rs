@@ -12,11 +12,12 @@ use tokio::time::timeout;
 use tokio_core_compat::task::AsStd;
 
 use super::resolve::Resolver;
-use crate::config::{Family, Host, HostPort, Keepalive};
+use crate::config::Keepalive;
 use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::os::exhaustion;
+use crate::upstream::Lookup;
 
 /// Time between two attempts (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -37,19 +38,18 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// The error of the lookup, or that of an attempt if all have failed, with `peer` in it.
 pub(super) async fn dial(
     peer: Peer,
-    address: &HostPort,
-    family: Family,
+    lookup: Lookup<'_>,
     resolver: &Resolver,
     keepalive: Option<Keepalive>,
     handle: &Handle,
 ) -> Result<Socket, Error> {
     observe(|| PathEvent::LookupStarted);
     // Clients that are accepted meanwhile could take the last descriptor.
-    let reserved = match address.host {
-        Host::Ip(_) => None,
-        Host::Name(_) => handle.reserve_fd().ok(),
+    let reserved = match lookup.is_of_name() {
+        true => handle.reserve_fd().ok(),
+        false => None,
     };
-    let found = resolver.lookup(address, family).await;
+    let found = resolver.lookup(lookup).await;
     drop(reserved);
     match found {
         Ok(addresses) => {

@@ -30,7 +30,7 @@
 //! only `main.rs` and other programs use the engine.
 //!
 //! Each future documents its result, the owner of the socket after that, and the effect of dropping
-//! it. Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
+//! it. Threads share the health of proxies, the permits, the resolver and the listeners' settings;
 //! everything else belongs to one thread.
 
 mod accept;
@@ -115,30 +115,17 @@ pub struct Settings {
     pub timeouts: Arc<Timeouts>,
     /// Whether bulk is carried by splice(2).
     pub splice: Splice,
-    /// Resolves the names in the configuration.
+    /// Resolves names.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
-    /// and must not delay those of the configuration.
-    pub untrusted_resolver: Resolver,
 }
 
 impl Settings {
-    /// Returns the settings of a configuration, with new resolvers.
+    /// Returns the settings of a configuration, with a new resolver.
     pub fn of(config: &Config) -> Settings {
         Settings {
             timeouts: Arc::new(config.timeouts.clone()),
             splice: config.splice,
             resolver: Resolver::new(),
-            untrusted_resolver: Resolver::new(),
-        }
-    }
-
-    /// Returns the resolver for the tunnel's destination, where that is reached directly.
-    fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
-        if tunnel.is_chosen_by_client() {
-            &self.untrusted_resolver
-        } else {
-            &self.resolver
         }
     }
 }

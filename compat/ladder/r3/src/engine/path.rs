@@ -9,6 +9,7 @@
 //! Each phase has its own limit, by [`within`].
 
 use std::future::{poll_fn, Future};
+use std::net::SocketAddr;
 use std::pin::{pin, Pin};
 use std::task::Poll;
 use std::time::Duration;
@@ -18,13 +19,12 @@ use tokio::time::timeout;
 
 use super::limits::within;
 use super::negotiate::negotiate;
-use super::resolve::Resolver;
-use super::{announce, dial, secure, Engine, Tunnel};
-use crate::config::{Destination, Family, HostPort};
+use super::{announce, dial, secure, Engine, Settings, Tunnel};
+use crate::config::Destination;
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{observe, PathEvent};
-use crate::upstream::{pac, Failover, Hop, ProxyChain};
+use crate::upstream::{pac, Failover, Hop, Lookup, ProxyChain};
 
 /// A path to the destination, opened for one client.
 pub struct Opened {
@@ -75,9 +75,9 @@ impl Engine {
         let limit = self.settings().timeouts.connect.min(pac::LONGEST);
         // Reserved now: clients that are accepted meanwhile could take the last descriptor.
         let reserved = self.handle().reserve_fd().ok();
-        let resolver = self.settings().resolver_for(tunnel);
+        let (resolver, chosen_by) = (&self.settings().resolver, tunnel.lookup().chosen_by());
         let evaluated = tunnel.clone();
-        let answer = resolver.run(move || evaluated.evaluate_pac(limit));
+        let answer = resolver.run(chosen_by, move || evaluated.evaluate_pac(limit));
         let answer = within(answer, limit, || tunnel.pac_late(limit)).await;
         drop(reserved);
         let (answer, failover) = answer?;
@@ -95,11 +95,7 @@ impl Engine {
         let peer = Peer::Destination(address.clone());
         let stream = match path.last_hop(tunnel) {
             Some(hop) => self.connect(hop).await?,
-            None => {
-                let resolver = self.settings().resolver_for(tunnel);
-                self.dial(peer.clone(), address, tunnel.family(), resolver)
-                    .await?
-            }
+            None => self.dial(peer.clone(), tunnel.lookup()).await?,
         };
         let header = tunnel.proxy_header();
         if tls.is_none() && header.is_empty() {
@@ -121,8 +117,7 @@ impl Engine {
         match hop.previous() {
             Some(previous) => self.connect(previous).await,
             None => {
-                let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
-                let dialed = self.dial(hop.peer(), address, hop.family(), resolver);
+                let dialed = self.dial(hop.peer(), hop.lookup());
                 let (stream, header) = (dialed.await?, hop.proxy_header());
                 // The send buffer of a new connection has room for it.
                 announce(stream, header, hop.peer()).await
@@ -132,11 +127,14 @@ impl Engine {
 
     /// Connects to the target of a hop, through its proxy. Looks up the target first if the proxy
     /// takes addresses only. Boxed, since it contains itself.
-    fn connect(&self, mut hop: Hop) -> BoxFuture<'_, Rewind<Upstream>> {
+    fn connect(&self, hop: Hop) -> BoxFuture<'_, Rewind<Upstream>> {
         Box::pin(async move {
-            if hop.target_to_locate().is_some() {
-                hop = self.locate(hop).await?;
-            }
+            let found = match hop.target_lookup() {
+                Some(lookup) => self.locate(hop.target_peer(), lookup).await?,
+                None => return self.connect_located(hop).await,
+            };
+            let hop = hop.at(&found)?;
+            observe(|| PathEvent::Located(&hop));
             self.connect_located(hop).await
         })
     }
@@ -170,49 +168,33 @@ impl Engine {
         negotiated.map_err(|error| hop.settled(error))
     }
 
-    /// Looks up the hop's target, within the connect timeout.
-    async fn locate(&self, hop: Hop) -> Result<Hop, Error> {
-        let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
+    /// Looks up the target of a hop, within the connect timeout.
+    async fn locate(&self, peer: Peer, lookup: Lookup<'_>) -> Result<Vec<SocketAddr>, Error> {
         observe(|| PathEvent::LookupStarted);
-        let located = async {
-            let found = self
-                .settings()
-                .resolver
-                .lookup(hop.target(), hop.target_family());
-            match found.await {
-                Ok(addresses) => {
-                    let hop = hop.at(&addresses)?;
-                    observe(|| PathEvent::Located(&hop));
-                    Ok(hop)
-                }
-                Err(e) => Err(Error::locate(peer.clone(), e)),
-            }
+        let Settings {
+            timeouts, resolver, ..
+        } = self.settings();
+        let (limit, failed) = (timeouts.connect, peer.clone());
+        let found = async {
+            resolver
+                .lookup(lookup)
+                .await
+                .map_err(|e| Error::locate(failed, e))
         };
-        within(located, limit, || {
+        within(found, limit, || {
             Error::timed_out(Phase::Locating, peer.clone(), limit)
         })
         .await
     }
 
     /// Dials a proxy or the destination, within the connect timeout.
-    async fn dial(
-        &self,
-        peer: Peer,
-        address: &HostPort,
-        family: Family,
-        resolver: &Resolver,
-    ) -> Result<Rewind<Upstream>, Error> {
+    async fn dial(&self, peer: Peer, lookup: Lookup<'_>) -> Result<Rewind<Upstream>, Error> {
         debug!("{}: connecting", peer);
-        let timeouts = &self.settings().timeouts;
+        let Settings {
+            timeouts, resolver, ..
+        } = self.settings();
         let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
-        let dial = dial::dial(
-            peer.clone(),
-            address,
-            family,
-            resolver,
-            keepalive,
-            self.handle(),
-        );
+        let dial = dial::dial(peer.clone(), lookup, resolver, keepalive, self.handle());
         let socket = within(dial, limit, || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })

@@ -11,15 +11,14 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::config::{Family, Host, HostPort};
-use crate::os::resolver::{look_up, THREADS};
-use crate::upstream;
+use crate::os::resolver::THREADS;
+use crate::upstream::{ChosenBy, Lookup, PerChooser};
 
-/// A resolver with a share of the runtime's threads, which another resolver can't take. Cheap to
-/// clone, also for other threads.
+/// A resolver with a share of the runtime's threads for the names in the configuration, and another
+/// one for those that clients choose. Cheap to clone, also for other threads.
 #[derive(Clone)]
 pub struct Resolver {
-    threads: Arc<Semaphore>,
+    threads: PerChooser<Arc<Semaphore>>,
 }
 
 impl Default for Resolver {
@@ -32,11 +31,11 @@ impl Resolver {
     /// Returns a resolver.
     pub fn new() -> Resolver {
         Resolver {
-            threads: Arc::new(Semaphore::new(THREADS)),
+            threads: PerChooser::new(|| Arc::new(Semaphore::new(THREADS))),
         }
     }
 
-    /// Looks up the host of `address`; nothing is cached.
+    /// Looks up an address; nothing is cached.
     ///
     /// Returns at least one address, in the order of attempts. Dropping the future abandons the
     /// lookup; a lookup that has begun runs to its end.
@@ -44,31 +43,28 @@ impl Resolver {
     /// # Errors
     ///
     /// The errors of getaddrinfo(3).
-    pub async fn lookup(&self, address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
-        let port = address.port;
-        match &address.host {
-            Host::Ip(ip) => upstream::in_order(vec![SocketAddr::new(*ip, port)], family),
-            Host::Name(name) => {
-                let name = name.clone();
-                self.run(move || upstream::in_order(look_up(&name, port)?, family))
-                    .await
-            }
+    pub async fn lookup(&self, lookup: Lookup<'_>) -> io::Result<Vec<SocketAddr>> {
+        let work = lookup.work();
+        match lookup.is_of_name() {
+            true => self.run(lookup.chosen_by(), work).await,
+            false => work(),
         }
     }
 
-    /// Runs blocking `work` on a thread.
+    /// Runs blocking `work` on a thread for names that are chosen so.
     ///
     /// Returns its result, and panics if the work panics. Dropping the future abandons the work;
     /// work that has begun runs to its end.
     pub async fn run<T, E>(
         &self,
+        chosen_by: ChosenBy,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
         E: Send + 'static,
     {
-        let thread = self.threads.clone().acquire_owned().await;
+        let thread = self.threads.of(chosen_by).clone().acquire_owned().await;
         let done = spawn_blocking(move || {
             let _thread = thread;
             work()
@@ -85,17 +81,38 @@ mod tests {
     use std::panic::{catch_unwind, AssertUnwindSafe};
 
     use super::*;
+    use crate::config::Route;
     use crate::engine::io::runtime;
+    use crate::upstream::{ProxySelector, Tunnel};
+
+    fn configured() -> ChosenBy {
+        let tunnel = Tunnel::to("a:1".parse().unwrap()).build();
+        tunnel.lookup().chosen_by()
+    }
+
+    #[test]
+    fn work_for_clients_does_not_delay_that_for_the_configuration() {
+        let (runtime, resolver) = (runtime().unwrap(), Resolver::new());
+        let selector = ProxySelector::new(Route::default());
+        let tunnel = Tunnel::chosen_by_client("a:1".parse().unwrap(), &selector, false);
+        let threads = resolver.threads.of(tunnel.lookup().chosen_by());
+        let _busy = threads.try_acquire_many(THREADS as u32).unwrap();
+        let done = resolver.run(configured(), || Ok::<_, ()>(42));
+        assert_eq!(runtime.block_on(done), Ok(42));
+    }
 
     #[test]
     fn a_panic_of_the_work_reaches_the_caller_and_the_threads_stay() {
         let (runtime, resolver) = (runtime().unwrap(), Resolver::new());
         for _ in 0..=THREADS {
-            let broken = resolver.run(|| -> Result<(), ()> { panic!("broken on purpose") });
+            let broken = resolver.run(configured(), || -> Result<(), ()> {
+                panic!("broken on purpose")
+            });
             let run = AssertUnwindSafe(|| runtime.block_on(broken));
             let panic = catch_unwind(run).unwrap_err();
             assert_eq!(panic.downcast_ref(), Some(&"broken on purpose"));
         }
-        assert_eq!(runtime.block_on(resolver.run(|| Ok::<_, ()>(42))), Ok(42));
+        let done = resolver.run(configured(), || Ok::<_, ()>(42));
+        assert_eq!(runtime.block_on(done), Ok(42));
     }
 }
