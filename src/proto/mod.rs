@@ -29,7 +29,7 @@
 //!
 //! let reply = b"HTTP/1.1 200 Connection established\r\n\r\nSSH-2.0-";
 //! let (response, length) = Response::decode(reply, 16 * 1024)?.expect("a blank line");
-//! assert_eq!(response.status_class()?, StatusClass::Granted);
+//! assert_eq!(response.status_class(), StatusClass::Granted);
 //! assert_eq!(&reply[length..], b"SSH-2.0-");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem;
 
 use super::body::{Body, BodyError};
-use super::forward::field::{split, values};
+use super::field::{split, unfolded};
 use super::response::{reason_phrase, INTERIM_LIMIT};
 use crate::config::PacUrl;
 use crate::proto::auth::basic;
@@ -121,7 +121,7 @@ impl Download {
     fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), DownloadError> {
         let mut decoded = reader.extend(piece, with_bytes(Response::decode))?;
         while let Some((response, head)) = decoded {
-            if response.status_class()? != StatusClass::Interim {
+            if response.status_class() != StatusClass::Interim {
                 return self.begin(response, &head, &reader.into_rest());
             }
             self.interim += 1;
@@ -137,6 +137,7 @@ impl Download {
     /// Begins the content, with the bytes that followed the head.
     fn begin(&mut self, reply: Response, head: &[u8], rest: &[u8]) -> Result<(), DownloadError> {
         let Response {
+            is_modern,
             status,
             reason,
             location,
@@ -145,9 +146,9 @@ impl Download {
         if status != 200 {
             return Err(DownloadError::Status(status, reason, location));
         }
-        let (first, fields) = split(head);
-        let is_modern = first.starts_with(b"HTTP/1.1");
-        match Framing::stated(is_modern, |name| values(&fields, name))? {
+        let head = unfolded(head);
+        let (_, fields) = split(&head);
+        match Framing::stated(is_modern, |name| fields.values(name))? {
             Some(Framing::Length(length)) if length > self.limit as u64 => {
                 Err(DownloadError::TooLong(self.limit))
             }
@@ -265,6 +266,18 @@ mod tests {
         );
     }
 
+    /// Regression: such a PAC file couldn't be fetched.
+    #[test]
+    fn fields_with_an_invalid_name_are_ignored() {
+        for line in &["Two Words: x", ": x", "X: a\u{1}b", "X : y"] {
+            for length in &["Content-Length: 3", "Content-Length : 3", ""] {
+                let reply = format!("HTTP/1.1  200  OK\r\n{}\r\n{}\r\n\r\nabc", line, length);
+                let reply = reply.replace("\r\n\r\n\r\n", "\r\n\r\n");
+                assert_eq!(content(&reply).unwrap(), "abc", "{:?}", reply);
+            }
+        }
+    }
+
     #[test]
     fn a_part_of_a_reply_is_an_error() {
         for reply in &[
@@ -306,7 +319,8 @@ mod tests {
                 "redirects to '***@a/b', which",
             ),
             ("HTTP/1.1 304 x\r\n\r\n".into(), "replied 304 x"),
-            ("HTTP/1.1 101 x\r\n\r\n".into(), "unexpected 101"),
+            ("HTTP/1.1 101 x\r\n\r\n".into(), "replied 101 x"),
+            ("HTTP/1.1 999 x\r\n\r\n".into(), "replied 999 x"),
             ("SSH-2.0-x\r\n".into(), "not HTTP/1"),
             (format!("{}Content-Length: x\r\n\r\n", ok), "Content-Length"),
             (

@@ -21,7 +21,7 @@ use crate::text::debug::debug_by_name;
 ///               │  └───Send── skipping the challenge's body
 ///               │               ▲
 ///               ├──407 that can be answered ──▶ Redial, unless the connection is kept
-///               └── any other status ──▶ Refused
+///               └── any other status ──▶ Refused, also if its head is cut or has invalid lines
 /// ```
 ///
 /// The number of requests is bounded by [`Authenticator`], that of interim replies by
@@ -90,9 +90,16 @@ impl Http {
         if self.skipping.is_some() {
             return self.skip(piece);
         }
+        match self.feed_head(piece) {
+            Err(Malformed::TooLong(limit)) => self.cut().ok_or(Malformed::TooLong(limit)),
+            step => step,
+        }
+    }
+
+    fn feed_head(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         let mut decoded = self.head.extend(piece, Response::decode)?;
         while let Some(response) = decoded {
-            match response.status_class()? {
+            match response.status_class() {
                 StatusClass::Granted => {
                     if let Some(authenticator) = &mut self.authenticator {
                         let verified = authenticator.verify(&response.challenges);
@@ -117,13 +124,26 @@ impl Http {
         self.authenticator.as_ref()?.scheme()
     }
 
-    /// Returns whether to connect again after the end of the connection.
+    /// As [`Negotiation::end`](super::Negotiation::end).
     ///
     /// A proxy can close a kept connection at any time, and can close another one without an
     /// announcement: an end between its challenge and its reply to the answer isn't a refusal.
-    pub(super) fn may_redial(&self) -> bool {
+    pub(super) fn end(&mut self) -> Option<NegotiationStep> {
         let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
-        is_between && !self.is_bound
+        if is_between && !self.is_bound {
+            return Some(NegotiationStep::Redial);
+        }
+        self.cut()
+    }
+
+    /// Returns the meaning of a head that isn't complete and won't be, if it is that of a refusal.
+    fn cut(&mut self) -> Option<NegotiationStep> {
+        let response = self.head.decode(Response::decode_cut).ok()??;
+        if response.wants_credentials() && response.challenges.is_empty() {
+            // The challenges may be missing: it says nothing about the password.
+            return Some(refusal(response, b"", AuthFailure::NoCredentials));
+        }
+        self.refused(response).ok()
     }
 
     fn refused(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
@@ -141,7 +161,8 @@ impl Http {
                 Err(AuthFailure::NoCredentials)
             }
         };
-        let body = match (answer, response.framing) {
+        let framing = response.framing.filter(|_| response.is_kept);
+        let body = match (answer, framing) {
             (Err(failure), _) => return Ok(refusal(response, &rest, failure)),
             (Ok(answer), None) if answer.is_bound => {
                 return Ok(refusal(response, &rest, AuthFailure::Closed))

@@ -212,7 +212,7 @@ impl HttpRefusal {
 
 impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.response.status)?;
+        write!(f, "{:03}", self.response.status)?;
         if !self.response.reason.is_empty() {
             write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
         }
@@ -282,12 +282,14 @@ mod tests {
     fn refusal(status: u16, reason: &str, schemes: &[&str], body: &str) -> HttpRefusal {
         let values = schemes.iter().map(|scheme| scheme.as_bytes());
         let response = Response {
+            is_modern: true,
             status,
             reason: reason.as_bytes().to_vec(),
             location: None,
             squid_error: None,
             challenges: Challenge::read_all(values),
             framing: None,
+            is_kept: false,
             next_nonce: None,
         };
         HttpRefusal::new(response, body.as_bytes())
