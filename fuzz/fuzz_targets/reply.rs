@@ -7,7 +7,7 @@ use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::proto::auth::AuthCache;
 use ptunnel::proto::{Download, DownloadError};
 use ptunnel::proto::{Negotiation, ConnectHead, Socks4, Socks5, NegotiationStep};
-use ptunnel::proto::{HttpRefusal, Request, Response, StatusClass, HEAD_LIMIT};
+use ptunnel::proto::{HttpRefusal, Request, Response, Secrets, StatusClass, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     answered_by_socks5(bytes);
@@ -29,7 +29,9 @@ fuzz_target!(|bytes: &[u8]| {
     let ends_line = |b: &u8| b"\r\n\0".contains(b);
     assert!(!response.reason.iter().any(ends_line), "{:?}", response.reason);
     answered(bytes);
-    let refusal = HttpRefusal::new(response, &bytes[length..]);
+    let mut secrets = Secrets::default();
+    secrets.add_credentials(&joe());
+    let refusal = HttpRefusal::new(response, &bytes[length..], &secrets);
     for (index, scheme) in refusal.schemes().iter().enumerate() {
         assert!(
             scheme
@@ -48,6 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let told = refusal.to_string();
     ptunnel_fuzz::shown(&told);
+    assert!(!told.to_ascii_lowercase().contains("hunter2"), "{told}");
     assert!(
         told.len() <= 2 * HEAD_LIMIT,
         "{} bytes to be shown",
@@ -59,7 +62,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn downloaded(bytes: &[u8]) {
     const LIMIT: usize = 64;
     let content = |size: usize| -> Result<Vec<u8>, DownloadError> {
-        let mut download = Download::new(LIMIT);
+        let mut download = Download::new(LIMIT, Secrets::default());
         for piece in bytes.chunks(size).chain(Some(&[][..])) {
             if download.feed(piece)? {
                 break;

@@ -6,7 +6,8 @@
 //! of `compat/` use it.
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
-//!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
+//!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel,
+//!   without the [`Secrets`] that the proxy repeats.
 //! - With a destination: [`StartTls`] precedes TLS.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply. [`server_name`] finds the
@@ -39,6 +40,7 @@ mod http;
 mod negotiation;
 pub mod proxy_protocol;
 mod refusal;
+mod secrets;
 mod server_name;
 mod socks;
 mod start_tls;
@@ -54,6 +56,7 @@ pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
+pub use self::secrets::Secrets;
 pub use self::server_name::{server_name, NoServerName};
 pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};

@@ -74,6 +74,26 @@ pub enum FramingError {
     CodedTooEarly,
 }
 
+impl FramingError {
+    /// Leaves out the text of a peer that has received secrets, unless it is of numbers or of the names
+    /// of codings.
+    pub(in crate::proto) fn of_reply(self) -> FramingError {
+        const CODINGS: [&str; 7] = [
+            "br", "chunked", "compress", "deflate", "gzip", "identity", "x-gzip",
+        ];
+        let is_number = |c: char| c.is_ascii_digit() || ", +-".contains(c);
+        match self {
+            FramingError::Length(text) if !text.chars().all(is_number) => {
+                FramingError::Length("…".into())
+            }
+            FramingError::Coding(text) if !text.split(", ").all(|it| CODINGS.contains(&it)) => {
+                FramingError::Coding("…".into())
+            }
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,7 +9,7 @@ use super::super::refusal::AuthFailure;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
 use super::NegotiationStep;
-use crate::config::Scheme;
+use crate::config::{Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
 /// Negotiation with an HTTP proxy, in as many requests as the authentication takes.
@@ -28,6 +28,8 @@ use crate::text::debug::debug_by_name;
 /// [`INTERIM_LIMIT`].
 pub(super) struct Http {
     request: Request,
+    /// The credentials of earlier requests.
+    spent: Vec<Secret>,
     authenticator: Option<Authenticator>,
     head: HeadReader,
     /// The body of the challenge that is answered next.
@@ -56,6 +58,7 @@ impl Http {
         }
         Http {
             request,
+            spent: Vec::new(),
             authenticator,
             head: HeadReader::new(HEAD_LIMIT),
             skipping: None,
@@ -79,10 +82,14 @@ impl Http {
             let authenticator = self.authenticator.as_mut();
             let target = self.request.target();
             if let Some(value) = authenticator.and_then(|it| it.again(target)) {
-                self.request.authorize(value);
+                self.authorize(value);
             }
         }
         self.request.encode()
+    }
+
+    fn authorize(&mut self, value: Option<Secret>) {
+        self.spent.extend(self.request.authorize(value));
     }
 
     /// As [`Negotiation::feed`](super::Negotiation::feed).
@@ -141,7 +148,7 @@ impl Http {
         let response = self.head.decode(Response::decode_cut).ok()??;
         if response.wants_credentials() && response.challenges.is_empty() {
             // The challenges may be missing: it says nothing about the password.
-            return Some(refusal(response, b"", AuthFailure::NoCredentials));
+            return Some(self.refusal(response, b"", AuthFailure::NoCredentials));
         }
         self.refused(response).ok()
     }
@@ -163,12 +170,12 @@ impl Http {
         };
         let framing = response.framing.filter(|_| response.is_kept);
         let body = match (answer, framing) {
-            (Err(failure), _) => return Ok(refusal(response, &rest, failure)),
+            (Err(failure), _) => return Ok(self.refusal(response, &rest, failure)),
             (Ok(answer), None) if answer.is_bound => {
-                return Ok(refusal(response, &rest, AuthFailure::Closed))
+                return Ok(self.refusal(response, &rest, AuthFailure::Closed))
             }
             (Ok(answer), framing) => {
-                self.request.authorize(Some(answer.value));
+                self.authorize(Some(answer.value));
                 self.is_sent = false;
                 self.is_bound = answer.is_bound;
                 framing.map(Skip::new)
@@ -209,9 +216,17 @@ impl Http {
     fn take_rest(&mut self) -> Vec<u8> {
         mem::replace(&mut self.head, HeadReader::new(HEAD_LIMIT)).into_rest()
     }
-}
 
-fn refusal(response: Response, body: &[u8], failure: AuthFailure) -> NegotiationStep {
-    let refusal = HttpRefusal::new(response, body).after(failure);
-    NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
+    /// Returns the refusal, without what this negotiation has sent in confidence.
+    fn refusal(&self, response: Response, body: &[u8], failure: AuthFailure) -> NegotiationStep {
+        let mut secrets = self.request.secrets();
+        let spent = self.spent.iter();
+        spent.for_each(|value| secrets.add_authorization(value));
+        let authenticator = self.authenticator.as_ref();
+        if let Some(credentials) = authenticator.and_then(Authenticator::credentials) {
+            secrets.add_credentials(credentials);
+        }
+        let refusal = HttpRefusal::new(response, body, &secrets).after(failure);
+        NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
+    }
 }

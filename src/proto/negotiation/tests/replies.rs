@@ -1,4 +1,4 @@
-//! Replies with invalid, missing or endless lines.
+//! Replies with invalid, missing or endless lines, and replies that repeat the request.
 
 use super::*;
 
@@ -143,4 +143,67 @@ fn a_407_without_its_end_says_nothing_about_the_password() {
     assert!(matches!(first.end(), Some(NegotiationStep::Refused(_))));
     drop(first);
     assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
+}
+
+/// Returns a refusal with this request in its reason and in its body, in this form.
+fn repeating(request: &[u8], form: impl Fn(&str) -> String) -> String {
+    let request = form(&String::from_utf8_lossy(request));
+    let line = request.replace("\r\n", "|");
+    format!(
+        "HTTP/1.1 403 {}\r\nLocation: /?{}\r\n\r\n{}",
+        line, line, line
+    )
+}
+
+/// Regression: only `Proxy-Authorization: ` in a page was recognized.
+#[test]
+fn a_refusal_shows_nothing_that_was_sent_in_confidence() {
+    let ntlm = ntlm_challenge();
+    let token = challenge(&format!("Proxy-Authenticate: {}", FROM_PROXY));
+    let forms: [fn(&str) -> String; 3] = [
+        |text| text.into(),
+        |text| text.replace('\\', "\\\\").replace('"', "\\\""),
+        |text| text.replace(' ', "%20").replace('=', "%3d"),
+    ];
+    for (schemes, challenges) in &[
+        ("basic", vec![]),
+        ("basic,digest", vec![challenge(DIGEST)]),
+        ("ntlm", vec![challenge(NTLM), ntlm]),
+        ("negotiate", vec![token]),
+    ] {
+        for form in &forms {
+            let auth = match *schemes {
+                "negotiate" => negotiating("negotiate", 30, 9),
+                schemes => joe(Some(schemes)),
+            };
+            let request = Request::connect(&"example.org:22".parse().unwrap());
+            let request = request.header("Cookie: id=cookie-1".parse().unwrap());
+            let mut exchange = Negotiation::new(request, Some(auth));
+            let mut requests = vec![exchange.begin()];
+            for reply in challenges {
+                match exchange.feed(reply.as_bytes()) {
+                    Ok(NegotiationStep::Send(request)) => requests.push(request),
+                    _ => panic!("{}", reply),
+                }
+            }
+            let credentials: Vec<String> = requests.iter().map(|it| credential(it)).collect();
+            // Also those of the requests before the last.
+            let all = requests.concat();
+            let text = said(&mut exchange, &repeating(&all, form));
+            assert_says(text.clone(), &["refused: 403 ", "***"]);
+            for credential in credentials.iter().filter(|it| !it.is_empty()) {
+                let secret = credential.splitn(2, ' ').nth(1).unwrap();
+                let shown = text.contains(&form(secret));
+                assert!(!shown, "{} in {}", secret, text);
+                let response = crate::proto::auth::parameter(secret.as_bytes(), "response");
+                let shown = response.map_or(false, |response| text.contains(&response));
+                assert!(!shown, "{}", text);
+            }
+            assert!(
+                !text.contains("cookie-1") && !text.contains("hunter2"),
+                "{}",
+                text
+            );
+        }
+    }
 }
