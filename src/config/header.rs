@@ -81,7 +81,8 @@ fn read(text: &str) -> Result<Header, String> {
     })
 }
 
-fn is_token(byte: u8) -> bool {
+/// Returns whether a byte can be in the name of a field (RFC 9110 §5.6.2).
+pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

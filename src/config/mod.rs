@@ -48,6 +48,7 @@ pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::destination_pattern::{NoProxy, Pattern};
 pub use self::failover::FailoverOn;
+pub(crate) use self::header::is_token;
 pub use self::header::Header;
 pub(crate) use self::host::unmap_ipv4;
 pub use self::host::{Host, HostPort};

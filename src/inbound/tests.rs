@@ -3,7 +3,8 @@ use std::io;
 use super::*;
 use crate::config::{Credentials, Route, Secret};
 use crate::error::{Peer, Phase};
-use crate::proto::{Forward, HttpRefusal, Refusal, Response, SocksRefusal, Step, HEAD_LIMIT};
+use crate::proto::HEAD_LIMIT;
+use crate::proto::{Forward, HttpRefusal, Refusal, Response, Secrets, SocksRefusal, Step};
 use crate::upstream::ProxySelector;
 
 fn rejected(bytes: &[u8]) -> Rejection {
@@ -137,7 +138,7 @@ fn refused(status: u16) -> Error {
     };
     let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());
     let destination = "example.org:22".parse().unwrap();
-    let refusal = Refusal::Http(HttpRefusal::new(response, b""));
+    let refusal = Refusal::Http(HttpRefusal::new(response, b"", &Secrets::default()));
     Error::refused(proxy, destination, refusal)
 }
 

@@ -6,7 +6,8 @@
 //! of `compat/` use it.
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
-//!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
+//!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel,
+//!   without the [`Secrets`] that the proxy repeats.
 //! - With a destination: [`StartTls`] precedes TLS.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply. A [`ServerNameReader`] finds
@@ -29,7 +30,7 @@
 //!
 //! let reply = b"HTTP/1.1 200 Connection established\r\n\r\nSSH-2.0-";
 //! let (response, length) = Response::decode(reply, 16 * 1024)?.expect("a blank line");
-//! assert_eq!(response.status_class()?, StatusClass::Granted);
+//! assert_eq!(response.status_class(), StatusClass::Granted);
 //! assert_eq!(&reply[length..], b"SSH-2.0-");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -40,6 +41,7 @@ mod lines;
 mod negotiation;
 pub mod proxy_protocol;
 mod refusal;
+mod secrets;
 mod server_name;
 mod socks;
 mod start_tls;
@@ -56,6 +58,7 @@ pub use self::http::response::{encode_response, reason_phrase, Response, StatusC
 pub(crate) use self::negotiation::StandingRefusal;
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
+pub use self::secrets::Secrets;
 pub use self::server_name::{NoServerName, ServerNameReader};
 pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};

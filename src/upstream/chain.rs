@@ -10,6 +10,8 @@ use super::pool::ProxyPool;
 use super::{Hop, ProxySelector, Tunnel};
 use crate::config::ProxySpec;
 use crate::error::{Error, TunnelPath};
+use crate::proto::auth::{basic, AuthCache};
+use crate::proto::Secrets;
 
 /// A path to a destination: a proxy of a pool and the proxies behind it, or none for a direct
 /// connection. Displays as `directly` or as `through 10.0.0.1:3128`, with each `via`. Cheap to clone.
@@ -45,6 +47,21 @@ impl ProxyChain {
             let first = Some(&pool.proxies[*index]);
             first.into_iter().chain(selector.via())
         })
+    }
+
+    /// Returns what the chain's proxies receive in confidence, and could repeat.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let auths = self.pooled().filter_map(|proxy| proxy.auth.as_ref());
+        for credentials in auths.filter_map(AuthCache::credentials) {
+            secrets.add_credentials(&credentials);
+            secrets.add_authorization(&basic(&credentials));
+        }
+        if let Some((selector, ..)) = &self.0 {
+            let headers = selector.route().headers.iter();
+            headers.for_each(|header| secrets.add_header(header));
+        }
+        secrets
     }
 
     /// Returns the text for a tunnel to `destination` on this path in the log.

@@ -124,6 +124,19 @@ fn a_challenge_is_answered_on_its_connection() {
     }
 }
 
+/// Regression: a challenge beside such lines was no reply.
+#[test]
+fn a_challenge_is_answered_whatever_lines_its_head_has() {
+    for line in &["X-Blocked By: x\r\n", "no colon\r\n", "X: a\x01\r\n"] {
+        let fields = [line, &DIGEST.replace("Authenticate:", "Authenticate :")[..]].concat();
+        let challenge = kept(&fields).replace("1.1 407", "1.1  407");
+        let proxy = Scripted::start(true, vec![challenge, GRANTED.into()]);
+        let asked = proxy.open(proxy.through(), 1);
+        assert_eq!(asked.len(), 2, "{:?}", asked);
+        assert_has(&asked[1], 0, &["Digest ", "nc=00000001"]);
+    }
+}
+
 #[test]
 fn a_proxy_that_closes_after_a_challenge_gets_a_new_connection() {
     for rest in &[

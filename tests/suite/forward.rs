@@ -533,6 +533,35 @@ fn an_invalid_reply_is_a_bad_gateway() {
     }
 }
 
+/// Regression: the client got a 502.
+#[test]
+fn fields_of_a_reply_with_an_invalid_name_are_removed() {
+    let (gate, program) = (Gate::open(), direct());
+    for (line, forwarded) in &[
+        ("Two Words: x", ""),
+        (": no name", ""),
+        ("X-A : x", "X-A: x\r\n"),
+        ("X: a\x01b", "X: a\x01b\r\n"),
+    ] {
+        let mut client = program.connect();
+        client.send(get(gate.address(), "/"));
+        let mut server = gate.accept();
+        server.read_head();
+        let length = "Content-Length : 2\r\n";
+        server.send_apart(
+            format!("HTTP/1.1  200 OK\r\n{}\r\n{}\r\nok", line, length)
+                .as_bytes()
+                .chunks(9),
+        );
+        let expected = format!(
+            "HTTP/1.1 200 OK\r\n{}Content-Length: 2\r\nConnection: close\r\n\r\nok",
+            forwarded
+        );
+        assert_eq!(String::from_utf8(client.rest()).unwrap(), expected);
+        server.expect_end();
+    }
+}
+
 #[test]
 fn a_reply_with_an_ambiguous_end_is_cut() {
     let (gate, program) = (Gate::open(), direct());

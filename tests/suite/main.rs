@@ -60,6 +60,7 @@ mod reply;
 mod route;
 mod sandbox;
 mod sd_notify;
+mod secrets;
 mod serve;
 mod shutdown;
 mod socket_activation;

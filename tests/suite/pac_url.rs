@@ -69,6 +69,24 @@ fn nginx_serves_a_file_over_http_and_https() {
     program.says(&["warning", "not verified (--proxy-insecure)"]);
 }
 
+/// Regression: such a reply was invalid.
+#[test]
+fn fields_of_a_reply_with_an_invalid_name_are_ignored() {
+    let one = proxy("one");
+    let script = naming(&one);
+    let server = Peer::start(move |mut connection| {
+        connection.read_head();
+        let fields = format!("Two Words: x\r\nContent-Length : {}\r\n", script.len());
+        connection.send(format!(
+            "HTTP/1.1  200 OK\r\nX: a\x01\r\n{}\r\n{}",
+            fields, script
+        ));
+        connection.drain();
+    });
+    let program = fetching(&url(server.address())).start();
+    assert_eq!(greeting(&program, 0), "one");
+}
+
 #[test]
 fn a_new_script_is_found_by_interval_and_nothing_else_changes() {
     let (nginx, one, two) = (Nginx::start(), proxy("one"), proxy("two"));

@@ -281,7 +281,6 @@ fn other_protocols_are_reported() {
             "SOCKS4 instead of SOCKS5; use socks4a://",
         ),
         (b"SSH-2.0-x\r\n", "not SOCKS5 (it begins with 83)"),
-        (b"\x05\x02", "method 2, which ptunnel didn't offer"),
         (b"", "closed the connection before it replied"),
     ];
     for (reply, told) in cases {
@@ -297,6 +296,23 @@ fn other_protocols_are_reported() {
         finished.expect_code(1);
         assert!(finished.stderr.contains(told), "{}", finished.stderr);
     }
+}
+
+/// Regression: it was an invalid reply, and the next proxy opened the tunnel.
+#[test]
+fn a_method_that_was_not_offered_is_a_refusal() {
+    let refusing = Peer::start(|mut connection| {
+        connection.expect(GREETING);
+        connection.send(b"\x05\x02");
+        connection.drain();
+    });
+    let next = Microsocks::start(None);
+    let finished = Ptunnel::through(url(refusing.address()))
+        .args(&["-p", &url(next.address()), "-W", "example.org:22"])
+        .run();
+    finished.expect_code(4);
+    let told = "refused example.org:22: the proxy requires authentication; set --user";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
 }
 
 #[test]

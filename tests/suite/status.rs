@@ -36,7 +36,7 @@ fn get(program: &Running, path: &str) -> (String, String) {
 }
 
 #[track_caller]
-fn page(program: &Running, path: &str) -> String {
+pub fn page(program: &Running, path: &str) -> String {
     let (head, body) = get(program, path);
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", head);
     body

@@ -29,7 +29,7 @@ const CHUNK: usize = 2 * 1024;
 ///      └─────────┤ 407 that can be answered here
 ///                ├── 407 that can be answered on a new connection ──▶ the negotiation
 ///                ├── any other status ──▶ ConnectFailure::Refused
-///                └── an end, a malformed or too long reply ──▶ ConnectFailure::…
+///                └── an end before a status, a malformed or too long reply ──▶ ConnectFailure::…
 /// ```
 ///
 /// Invariant: no byte of the client is sent before the 2xx (RFC 9931).
@@ -99,28 +99,15 @@ impl<S: AsyncRead + AsyncWrite> ConnectState<S> {
     /// when the negotiation must continue on a new connection.
     fn poll(&mut self) -> Poll<Option<Vec<u8>>, ConnectFailure> {
         loop {
-            while self.sent < self.bytes.len() {
-                match poll_io(self.stream.write(&self.bytes[self.sent..])) {
-                    Ok(Async::Ready(0)) => return self.lost(ConnectFailure::Ended),
-                    Ok(Async::Ready(count)) => self.sent += count,
-                    Ok(Async::NotReady) => return Ok(Async::NotReady),
-                    Err(e) => return self.lost(e.into()),
-                }
-            }
-            self.bytes = Vec::new();
-            let mut chunk = [0; CHUNK];
-            let count = match poll_io(self.stream.read(&mut chunk)) {
-                Ok(Async::Ready(0)) => return self.lost(ConnectFailure::Ended),
-                Ok(Async::Ready(count)) => count,
-                Ok(Async::NotReady) => return Ok(Async::NotReady),
-                Err(e) => return self.lost(e.into()),
+            let step = match self.poll_step()? {
+                Async::Ready(step) => step,
+                Async::NotReady => return Ok(Async::NotReady),
             };
-            match self.negotiation.feed(&chunk[..count])? {
+            match step {
                 NegotiationStep::Read => {}
                 NegotiationStep::Send(bytes) => {
                     observe(|| PathEvent::RequestRepeated(&self.negotiation));
                     self.bytes = bytes;
-                    self.sent = 0;
                 }
                 NegotiationStep::Redial => return Ok(Async::Ready(None)),
                 NegotiationStep::Granted(rest) => return Ok(Async::Ready(Some(rest))),
@@ -129,13 +116,32 @@ impl<S: AsyncRead + AsyncWrite> ConnectState<S> {
         }
     }
 
-    /// Fails because the connection ended, unless the negotiation can continue on another one.
-    fn lost(&self, failure: ConnectFailure) -> Poll<Option<Vec<u8>>, ConnectFailure> {
-        if self.negotiation.may_redial() {
-            Ok(Async::Ready(None))
-        } else {
-            Err(failure)
+    /// Resolves to what follows from the next bytes, or from the end or failure of the connection.
+    fn poll_step(&mut self) -> Poll<NegotiationStep, ConnectFailure> {
+        let mut chunk = [0; CHUNK];
+        let failure = match self.poll_turn(&mut chunk) {
+            Ok(Async::NotReady) => return Ok(Async::NotReady),
+            Ok(Async::Ready(0)) => ConnectFailure::Ended,
+            Ok(Async::Ready(count)) => {
+                return Ok(self.negotiation.feed(&chunk[..count])?.into());
+            }
+            Err(e) => e.into(),
+        };
+        self.negotiation.end().map(Async::Ready).ok_or(failure)
+    }
+
+    /// Sends the message, and resolves to the number of the bytes that are read next; to 0 at the end.
+    fn poll_turn(&mut self, chunk: &mut [u8]) -> Poll<usize, io::Error> {
+        while self.sent < self.bytes.len() {
+            match poll_io(self.stream.write(&self.bytes[self.sent..]))? {
+                Async::Ready(0) => return Ok(Async::Ready(0)),
+                Async::Ready(count) => self.sent += count,
+                Async::NotReady => return Ok(Async::NotReady),
+            }
         }
+        self.bytes = Vec::new();
+        self.sent = 0;
+        poll_io(self.stream.read(chunk))
     }
 }
 

@@ -121,6 +121,27 @@ fn a_refusal_keeps_the_body_that_came_with_it() {
     }
 }
 
+/// Regression: a refusal whose head ended early was no answer, and the next proxy was asked.
+#[test]
+fn a_refusal_can_break_anywhere_after_its_status() {
+    let refused = b"HTTP/1.1 403 Forbidden\r\nX-Blocked By: x\r\n\r\n";
+    for cut in 1..refused.len() {
+        for is_reset in &[false, true] {
+            let mut reads = vec![Action::Bytes(refused[..cut].to_vec())];
+            if *is_reset {
+                reads.push(Action::Fail(io::ErrorKind::ConnectionReset));
+            }
+            let stream = MockStream::new(reads, Vec::new());
+            let failure = drive(connect(stream)).map(drop).unwrap_err();
+            match (cut >= b"HTTP/1.1 403".len(), is_reset, &failure) {
+                (true, _, ConnectFailure::Refused(refusal)) => assert_eq!(refusal.status(), 403),
+                (false, false, ConnectFailure::Ended) | (false, true, ConnectFailure::Io(_)) => {}
+                _ => panic!("{}: {:?}", cut, failure),
+            }
+        }
+    }
+}
+
 #[test]
 fn an_io_error_is_reported() {
     let stream = MockStream::new(

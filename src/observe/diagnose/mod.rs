@@ -22,6 +22,7 @@ pub use self::observer::{observe, Observer, PathEvent};
 use self::transcript::Transcript;
 use crate::config::{Config, Destination, Timeouts};
 use crate::error::Error;
+use crate::proto::Secrets;
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
@@ -98,7 +99,10 @@ pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
         let tunnel = Tunnel::new(destination.clone(), &selector).for_observer();
         let open = || open(&tunnel, &config.timeouts, Some(GREETING_TIMEOUT));
         let result = observed_by(transcript.clone(), open);
-        let result = result.and_then(|(path, greeting)| Ok((path, shown(greeting, destination)?)));
+        let result = result.and_then(|(path, greeting)| {
+            let shown = shown(greeting, destination, &path.secrets())?;
+            Ok((path, shown))
+        });
         let exit_code = transcript
             .borrow_mut()
             .finish(result)
@@ -115,7 +119,11 @@ pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
 /// # Errors
 ///
 /// When the connection ended or failed before the first byte.
-fn shown(greeting: Option<Greeting>, destination: &Destination) -> Result<String, Error> {
+fn shown(
+    greeting: Option<Greeting>,
+    destination: &Destination,
+    secrets: &Secrets,
+) -> Result<String, Error> {
     let Greeting { bytes, is_early } = match greeting {
         Some(greeting) => greeting,
         None => return Ok("none: connected, and the destination waits for the client".into()),
@@ -132,14 +140,16 @@ fn shown(greeting: Option<Greeting>, destination: &Destination) -> Result<String
     } else {
         ""
     };
-    Ok(format!("{}{}", quoted(&bytes), place))
+    Ok(format!("{}{}", quoted(&bytes, secrets), place))
 }
 
-/// Returns an excerpt of the first line, quoted and escaped.
-fn quoted(bytes: &[u8]) -> String {
+/// Returns an excerpt of the first line, quoted and escaped. A gateway that isn't a proxy can grant
+/// the tunnel and repeat the request.
+fn quoted(bytes: &[u8], secrets: &Secrets) -> String {
     let is_end = |byte: &u8| *byte == b'\r' || *byte == b'\n';
     let first = bytes.split(is_end).next().unwrap_or_default();
-    let text = Escaped(first).to_string();
+    let is_cut = first.len() == bytes.len();
+    let text = Escaped(&secrets.hide(first, is_cut)).to_string();
     format!("\"{}\"", excerpt(&text))
 }
 
@@ -149,6 +159,7 @@ mod tests {
 
     #[test]
     fn a_greeting_is_one_line_without_control_characters() {
+        let quoted = |bytes: &[u8]| quoted(bytes, &Secrets::default());
         assert_eq!(quoted(b"SSH-2.0-OpenSSH\r\nmore"), "\"SSH-2.0-OpenSSH\"");
         assert_eq!(quoted(b"a\x1b[2J\xff"), "\"a\\x1b[2J\\xff\"");
     }

@@ -6,7 +6,7 @@ use super::super::refusal::AuthFailure;
 use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
 use super::{basic, negotiate, ntlm, AuthCache, Blame, Challenge, SecurityContext};
-use crate::config::{HostPort, Scheme, Secret};
+use crate::config::{Credentials, HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
 /// Maximum number of challenges that are answered for one tunnel: one for credentials that were
@@ -64,6 +64,11 @@ impl Authenticator {
             has_repeated: false,
             only: None,
         }
+    }
+
+    /// Returns the credentials of this tunnel.
+    pub(in crate::proto) fn credentials(&self) -> Option<&Credentials> {
+        self.clearance.credentials()
     }
 
     /// Returns the scheme of the last request, until the proxy accepts it.

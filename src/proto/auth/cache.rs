@@ -134,7 +134,7 @@ impl AuthCache {
     }
 
     /// Returns the credentials as they are now; `None` also if the command printed no password.
-    fn credentials(&self) -> Option<Arc<Credentials>> {
+    pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
         let given = self.state.credentials.as_ref()?;
         let password = match given.command() {
             Some(command) => command.password()?,

@@ -5,12 +5,12 @@ use std::fmt;
 use std::mem;
 
 use super::body::{Body, BodyError};
-use super::forward::field::{split, values};
+use super::field::{split, unfolded};
 use super::response::{reason_phrase, INTERIM_LIMIT};
 use crate::config::PacUrl;
 use crate::proto::auth::basic;
 use crate::proto::{with_bytes, Framing, FramingError, HeadReader, Malformed};
-use crate::proto::{Response, StatusClass, HEAD_LIMIT};
+use crate::proto::{Response, Secrets, StatusClass, HEAD_LIMIT};
 use crate::text::debug::debug_by_name;
 use crate::text::escape::shown;
 
@@ -27,6 +27,8 @@ pub struct Download {
     content: Vec<u8>,
     /// Maximum size of the content.
     limit: usize,
+    /// What the server has received in confidence.
+    secrets: Secrets,
 }
 
 // The content is long.
@@ -79,13 +81,27 @@ impl Download {
         head
     }
 
-    /// Returns a reader of a reply with at most `limit` bytes of content.
-    pub fn new(limit: usize) -> Download {
+    /// Returns what a [`request`](Download::request) has in confidence: the credentials and the query.
+    pub fn secrets(url: &PacUrl) -> Secrets {
+        let mut secrets = Secrets::default();
+        if let Some(credentials) = &url.credentials {
+            secrets.add_credentials(credentials);
+            secrets.add_authorization(&basic(credentials));
+        }
+        let query = url.target.reveal().splitn(2, '?').nth(1);
+        secrets.add_parts(query.unwrap_or_default());
+        secrets
+    }
+
+    /// Returns a reader of a reply with at most `limit` bytes of content, whose errors don't repeat
+    /// `secrets`.
+    pub fn new(limit: usize, secrets: Secrets) -> Download {
         Download {
             state: State::Head(HeadReader::new(HEAD_LIMIT)),
             interim: 0,
             content: Vec::new(),
             limit,
+            secrets,
         }
     }
 
@@ -121,7 +137,7 @@ impl Download {
     fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), DownloadError> {
         let mut decoded = reader.extend(piece, with_bytes(Response::decode))?;
         while let Some((response, head)) = decoded {
-            if response.status_class()? != StatusClass::Interim {
+            if response.status_class() != StatusClass::Interim {
                 return self.begin(response, &head, &reader.into_rest());
             }
             self.interim += 1;
@@ -137,17 +153,20 @@ impl Download {
     /// Begins the content, with the bytes that followed the head.
     fn begin(&mut self, reply: Response, head: &[u8], rest: &[u8]) -> Result<(), DownloadError> {
         let Response {
+            is_modern,
             status,
             reason,
             location,
             ..
         } = reply;
         if status != 200 {
+            let hide = |text: &[u8]| self.secrets.hide(text, false);
+            let (reason, location) = (hide(&reason), location.as_deref().map(hide));
             return Err(DownloadError::Status(status, reason, location));
         }
-        let (first, fields) = split(head);
-        let is_modern = first.starts_with(b"HTTP/1.1");
-        match Framing::stated(is_modern, |name| values(&fields, name))? {
+        let head = unfolded(head);
+        let (_, fields) = split(&head);
+        match Framing::stated(is_modern, |name| fields.values(name))? {
             Some(Framing::Length(length)) if length > self.limit as u64 => {
                 Err(DownloadError::TooLong(self.limit))
             }
@@ -214,7 +233,7 @@ impl From<Malformed> for DownloadError {
 
 impl From<FramingError> for DownloadError {
     fn from(fault: FramingError) -> DownloadError {
-        DownloadError::Framing(fault)
+        DownloadError::Framing(fault.of_reply())
     }
 }
 
@@ -232,8 +251,9 @@ mod tests {
 
     /// Returns the content of a reply, or the error, however the pieces are cut.
     fn content(reply: &str) -> Result<String, DownloadError> {
+        let secrets = Download::secrets(&"http://joe:secret1@a/b?c=secret2".parse().unwrap());
         let fed = |pieces: &mut dyn Iterator<Item = &[u8]>| -> Result<String, DownloadError> {
-            let mut download = Download::new(LIMIT);
+            let mut download = Download::new(LIMIT, secrets.clone());
             for piece in pieces.chain(Some(&[][..])) {
                 if download.feed(piece)? {
                     break;
@@ -263,6 +283,18 @@ mod tests {
             content("HTTP/1.0 200\r\nContent-Length: 0\r\n\r\n").unwrap(),
             ""
         );
+    }
+
+    /// Regression: such a PAC file couldn't be fetched.
+    #[test]
+    fn fields_with_an_invalid_name_are_ignored() {
+        for line in &["Two Words: x", ": x", "X: a\u{1}b", "X : y"] {
+            for length in &["Content-Length: 3", "Content-Length : 3", ""] {
+                let reply = format!("HTTP/1.1  200  OK\r\n{}\r\n{}\r\n\r\nabc", line, length);
+                let reply = reply.replace("\r\n\r\n\r\n", "\r\n\r\n");
+                assert_eq!(content(&reply).unwrap(), "abc", "{:?}", reply);
+            }
+        }
     }
 
     #[test]
@@ -306,7 +338,24 @@ mod tests {
                 "redirects to '***@a/b', which",
             ),
             ("HTTP/1.1 304 x\r\n\r\n".into(), "replied 304 x"),
-            ("HTTP/1.1 101 x\r\n\r\n".into(), "unexpected 101"),
+            ("HTTP/1.1 101 x\r\n\r\n".into(), "replied 101 x"),
+            ("HTTP/1.1 999 x\r\n\r\n".into(), "replied 999 x"),
+            (
+                "HTTP/1.1 403 not secret1 of am9lOnNlY3JldDE=\r\n\r\n".into(),
+                "replied 403 not *** of ***=",
+            ),
+            (
+                "HTTP/1.1 302 x\r\nLocation: /login/secret2\r\n\r\n".into(),
+                "redirects to '/login/***'",
+            ),
+            (
+                format!("{}Content-Length: secret2\r\n\r\n", ok),
+                "one number: '…'",
+            ),
+            (
+                format!("{}Transfer-Encoding: secret2\r\n\r\n", ok),
+                "'chunked': '…'",
+            ),
             ("SSH-2.0-x\r\n".into(), "not HTTP/1"),
             (format!("{}Content-Length: x\r\n\r\n", ok), "Content-Length"),
             (

@@ -45,25 +45,19 @@ impl Framing {
             (_, []) => Err(FramingError::Coding(codings.join(", "))),
         }
     }
+}
 
-    /// Returns the framing of a response that another one can follow (RFC 9112 §9.3); `None` if the
-    /// connection ends with the body, or if the end is ambiguous.
-    pub(in crate::proto) fn of_kept<'a, I>(
-        is_modern: bool,
-        values: impl Fn(&'static str) -> I,
-    ) -> Option<Framing>
-    where
-        I: Iterator<Item = &'a [u8]>,
-    {
-        let names = |name| words(values(name));
-        // Proxies send the second, which no RFC defines.
-        let options = [names("connection"), names("proxy-connection")].concat();
-        let has = |option: &str| options.iter().any(|one| one == option);
-        if has("close") || !is_modern && !has("keep-alive") {
-            return None;
-        }
-        Framing::stated(is_modern, values).unwrap_or(None)
-    }
+/// Returns whether another response can follow one with these fields on its connection (RFC 9112
+/// §9.3), if the end of its body can be found.
+pub(in crate::proto) fn is_kept<'a, I>(is_modern: bool, values: impl Fn(&'static str) -> I) -> bool
+where
+    I: Iterator<Item = &'a [u8]>,
+{
+    let names = |name| words(values(name));
+    // Proxies send the second, which no RFC defines.
+    let options = [names("connection"), names("proxy-connection")].concat();
+    let has = |option: &str| options.iter().any(|one| one == option);
+    !has("close") && (is_modern || has("keep-alive"))
 }
 
 /// Why the fields of a message don't state exactly one end of its body. Displays with the message as
@@ -78,6 +72,26 @@ pub enum FramingError {
     Coding(String),
     /// `Transfer-Encoding` is present in HTTP/1.0 (RFC 9112 §6.1).
     CodedTooEarly,
+}
+
+impl FramingError {
+    /// Leaves out the text of a peer that has received secrets, unless it is of numbers or of the names
+    /// of codings.
+    pub(in crate::proto) fn of_reply(self) -> FramingError {
+        const CODINGS: [&str; 7] = [
+            "br", "chunked", "compress", "deflate", "gzip", "identity", "x-gzip",
+        ];
+        let is_number = |c: char| c.is_ascii_digit() || ", +-".contains(c);
+        match self {
+            FramingError::Length(text) if !text.chars().all(is_number) => {
+                FramingError::Length("…".into())
+            }
+            FramingError::Coding(text) if !text.split(", ").all(|it| CODINGS.contains(&it)) => {
+                FramingError::Coding("…".into())
+            }
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for FramingError {
@@ -121,10 +135,12 @@ mod tests {
     use super::*;
 
     fn framing(version: &str, fields: &[(&str, &str)]) -> Option<Framing> {
-        Framing::of_kept(version == "1.1", |name| {
+        let values = |name| {
             let named = fields.iter().filter(move |(field, _)| *field == name);
             named.map(|(_, value)| value.as_bytes())
-        })
+        };
+        let framing = Framing::stated(version == "1.1", values).unwrap_or(None);
+        framing.filter(|_| is_kept(version == "1.1", values))
     }
 
     #[test]

@@ -42,8 +42,6 @@ pub enum Malformed {
     TooLong(usize),
     /// The head has more than 256 fields.
     TooManyFields,
-    /// The status is outside of 100 to 599 (RFC 9110 §15).
-    Status(u16),
     /// The status is 101, though the request has no `Upgrade` (RFC 9110 §15.2.2).
     Switching,
     /// More than 8 interim replies (1xx) came.
@@ -121,7 +119,6 @@ impl fmt::Display for Malformed {
             ),
             Malformed::TooLong(limit) => write!(f, "the head has more than {} bytes", limit),
             Malformed::TooManyFields => write!(f, "the head has more than {} fields", FIELD_LIMIT),
-            Malformed::Status(status) => write!(f, "invalid status {:03}", status),
             Malformed::Switching => f.write_str("unexpected 101 (Switching Protocols)"),
             Malformed::TooManyInterim => f.write_str("too many interim replies (1xx)"),
             Malformed::Content => f.write_str("a CONNECT request can't have content"),

@@ -7,6 +7,7 @@
 
 pub(super) mod body;
 pub(super) mod download;
+mod field;
 pub(super) mod forward;
 pub(super) mod framing;
 pub(super) mod head;

@@ -1,9 +1,11 @@
 //! The CONNECT request that ptunnel sends (RFC 9110 §9.3.6), and the head of a client's request.
 
 use std::fmt::Write;
+use std::mem;
 
 use super::head::{is_handshake, values, within, Malformed, FIELD_LIMIT};
 use crate::config::{Header, HostPort, Secret};
+use crate::proto::Secrets;
 
 /// A CONNECT request to a proxy: in authority form (RFC 9112 §3.2.3), `Host` equal to it, no content.
 ///
@@ -38,8 +40,18 @@ impl Request {
     }
 
     /// As [`authorization`](Request::authorization), in place; `None` for a request without one.
-    pub(in crate::proto) fn authorize(&mut self, value: Option<Secret>) {
-        self.authorization = value;
+    /// Returns the value that it replaces.
+    pub(in crate::proto) fn authorize(&mut self, value: Option<Secret>) -> Option<Secret> {
+        mem::replace(&mut self.authorization, value)
+    }
+
+    /// Returns what the proxy receives in confidence.
+    pub(in crate::proto) fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        self.headers.iter().for_each(|it| secrets.add_header(it));
+        let authorization = self.authorization.iter();
+        authorization.for_each(|it| secrets.add_authorization(it));
+        secrets
     }
 
     /// Changes the destination.

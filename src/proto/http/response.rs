@@ -1,7 +1,8 @@
 //! The head of a response: its status, and the fields that matter to a tunnel.
 
-use super::framing::Framing;
-use super::head::{is_alert, is_http2, values, within, Malformed, FIELD_LIMIT};
+use super::field::{begun, check_lines, length, split, trim, unfolded};
+use super::framing::{is_kept, Framing};
+use super::head::{is_alert, is_http2, Malformed};
 use crate::proto::auth::{self, Challenge};
 
 /// Maximum number of interim replies (1xx) that are skipped.
@@ -10,6 +11,8 @@ pub(in crate::proto) const INTERIM_LIMIT: u8 = 8;
 /// The head of a proxy's response. Its text is from the network: escape it before showing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
+    /// Whether the version is HTTP/1.1, or a later minor one.
+    pub is_modern: bool,
     /// Three digits, perhaps out of range: see [`status_class`](Response::status_class).
     pub status: u16,
     /// The reason phrase, often empty.
@@ -21,8 +24,10 @@ pub struct Response {
     /// The challenges of a 407, in their order (RFC 9110 §11.7.1). In a 2xx, where Negotiate has the
     /// proxy's last token (RFC 4559 §4.2).
     pub challenges: Vec<Challenge>,
-    /// The body of a 407 that another response can follow; `None` if the connection can't be reused.
+    /// Where the body of a refusal ends, if its fields state one end.
     pub framing: Option<Framing>,
+    /// Whether another response can follow a refusal on its connection.
+    pub is_kept: bool,
     /// `nextnonce` of a response other than 407 (RFC 7616 §3.5).
     pub next_nonce: Option<String>,
 }
@@ -35,7 +40,8 @@ pub enum StatusClass {
     /// 2xx: the tunnel is open, and the bytes after the head are the destination's, even if fields
     /// state a body (RFC 9110 §9.3.6).
     Granted,
-    /// 3xx to 5xx: no tunnel.
+    /// Any other: no tunnel. A status outside of 100 to 599 is one of 5xx (RFC 9110 §15), and no
+    /// request has the `Upgrade` that 101 replies to (§15.2.2).
     Refused,
 }
 
@@ -43,50 +49,105 @@ impl Response {
     /// Decodes a head of at most `limit` bytes; returns its length, too, or `None` if more bytes are
     /// needed.
     ///
-    /// A lone LF may end a line, and a folded field value is one value (RFC 9112 §2.2, §5.2).
+    /// A refusal is one by its status line, whatever follows. In any other response, fields with an
+    /// invalid name are ignored, as curl does. A lone LF may end a line, and a folded field value is one
+    /// value (RFC 9112 §2.2, §5.2).
     ///
     /// # Errors
     ///
-    /// [`Malformed`] if the bytes can't become an HTTP/1 response within the limits.
+    /// [`Malformed`] if the bytes can't become an HTTP/1 response within the limit, or if it isn't a
+    /// refusal and two recipients could read it differently.
     pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<(Response, usize)>, Malformed> {
-        let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
-        let mut response = httparse::Response::new(&mut fields);
-        let status = httparse::ParserConfig::default()
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .parse_response(&mut response, bytes)
-            .map_err(|e| match e {
-                _ if is_alert(bytes) => Malformed::Tls,
-                _ if is_http2(bytes) => Malformed::Http2,
-                e => Malformed::from_httparse(e),
-            })?;
-        within(bytes, limit, status, || {
-            let values = |name| values(response.headers, name);
-            let mut head = Response {
-                status: response.code.unwrap_or_default(),
-                reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
-                location: values("location")
-                    .find(|v| !v.is_empty())
-                    .map(<[u8]>::to_vec),
-                squid_error: values("x-squid-error").next().map(<[u8]>::to_vec),
-                challenges: Vec::new(),
-                framing: None,
-                next_nonce: None,
-            };
-            if head.wants_credentials() {
-                head.challenges = Challenge::read_all(values("proxy-authenticate"));
-                let is_modern = response.version == Some(1);
-                head.framing = Framing::of_kept(is_modern, values);
-            } else {
-                let mut infos = values("proxy-authentication-info");
-                head.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
+        if is_alert(bytes) {
+            return Err(Malformed::Tls);
+        }
+        if is_http2(bytes) {
+            return Err(Malformed::Http2);
+        }
+        let length = length(bytes);
+        if let Some(length) = length.filter(|length| *length <= limit) {
+            let head = &bytes[..length];
+            let response = Response::read(head)?;
+            if response.status_class() != StatusClass::Refused {
+                check_lines(head)?;
             }
-            if head.status_class() == Ok(StatusClass::Granted) {
-                let infos = values("proxy-authentication-info");
-                let tokens = infos.chain(values("proxy-authenticate"));
-                head.challenges = Challenge::read_all(tokens);
-            }
-            Ok(head)
-        })
+            return Ok(Some((response, length)));
+        }
+        let is_over = length.is_some() || bytes.len() >= limit;
+        if is_over || begun(bytes).contains(&b'\n') {
+            status_line(&unfolded(split(bytes).0)).map_err(Malformed::Syntax)?;
+        }
+        if is_over {
+            return Err(Malformed::TooLong(limit));
+        }
+        Ok(None)
+    }
+
+    /// Decodes a refusal whose head was cut, by its limit or the end of the connection; `None` if it
+    /// isn't one. A line that was cut is left out, apart from the status.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if the status can't be read.
+    pub(in crate::proto) fn decode_cut(
+        bytes: &[u8],
+        _: usize,
+    ) -> Result<Option<(Response, usize)>, Malformed> {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        let lines = &bytes[..end.map_or(0, |end| end + 1)];
+        let mut response = Response::read(if begun(lines).is_empty() {
+            bytes
+        } else {
+            lines
+        })?;
+        if begun(lines).is_empty() {
+            response.reason.clear();
+        }
+        response.is_kept = false;
+        let is_refusal = response.status_class() == StatusClass::Refused;
+        Ok(Some((response, bytes.len())).filter(|_| is_refusal))
+    }
+
+    fn read(head: &[u8]) -> Result<Response, Malformed> {
+        let head = unfolded(head);
+        let (first, fields) = split(&head);
+        let values = |name| fields.values(name);
+        let (is_modern, status, reason) = status_line(first).map_err(Malformed::Syntax)?;
+        let mut response = Response {
+            is_modern,
+            status,
+            reason: reason.to_vec(),
+            location: values("location")
+                .find(|value| !value.is_empty())
+                .map(<[u8]>::to_vec),
+            squid_error: values("x-squid-error").next().map(<[u8]>::to_vec),
+            challenges: Vec::new(),
+            framing: None,
+            is_kept: false,
+            next_nonce: None,
+        };
+        let class = response.status_class();
+        if class == StatusClass::Refused {
+            response.framing = Framing::stated(is_modern, values).unwrap_or(None);
+            response.is_kept = is_kept(is_modern, values);
+        }
+        if response.wants_credentials() {
+            response.challenges = Challenge::read_all(values("proxy-authenticate"));
+        } else {
+            let mut infos = values("proxy-authentication-info");
+            response.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
+        }
+        if class == StatusClass::Granted {
+            let infos = values("proxy-authentication-info");
+            let tokens = infos.chain(values("proxy-authenticate"));
+            response.challenges = Challenge::read_all(tokens);
+        }
+        Ok(response)
+    }
+
+    /// Returns where the body ends, if another response can follow on the connection.
+    pub(in crate::proto) fn kept_framing(&self) -> Option<Framing> {
+        self.framing.filter(|_| self.is_kept)
     }
 
     /// Returns whether the proxy requires credentials (407).
@@ -95,19 +156,37 @@ impl Response {
     }
 
     /// Returns the class of the status: 299 means what 200 does.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed::Status`] outside of 100 to 599, [`Malformed::Switching`] for 101.
-    pub fn status_class(&self) -> Result<StatusClass, Malformed> {
+    pub fn status_class(&self) -> StatusClass {
         match self.status {
-            101 => Err(Malformed::Switching),
-            100..=199 => Ok(StatusClass::Interim),
-            200..=299 => Ok(StatusClass::Granted),
-            300..=599 => Ok(StatusClass::Refused),
-            status => Err(Malformed::Status(status)),
+            101 => StatusClass::Refused,
+            100..=199 => StatusClass::Interim,
+            200..=299 => StatusClass::Granted,
+            _ => StatusClass::Refused,
         }
     }
+}
+
+/// Parses a status line: whether the version is 1.1 or later, the status and the reason phrase. White
+/// space between them can have any length (RFC 9112 §4).
+fn status_line(line: &[u8]) -> Result<(bool, u16, &[u8]), httparse::Error> {
+    const VERSION: &[u8] = b"HTTP/1.";
+    let minor = line.get(VERSION.len()).filter(|byte| byte.is_ascii_digit());
+    let minor = minor.filter(|_| line.starts_with(VERSION));
+    let minor = *minor.ok_or(httparse::Error::Version)?;
+    let rest = &line[VERSION.len() + 1..];
+    let code = trim(rest);
+    let (digits, reason) = code.split_at(code.len().min(3));
+    let is_apart = |text: &[u8]| {
+        text.first()
+            .map_or(true, |byte| matches!(byte, b' ' | b'\t'))
+    };
+    let is_number = digits.len() == 3 && digits.iter().all(u8::is_ascii_digit);
+    if !is_number || !is_apart(rest) || !is_apart(reason) {
+        return Err(httparse::Error::Status);
+    }
+    let number = |number, digit: &u8| 10 * number + u16::from(digit - b'0');
+    let status = digits.iter().fold(0, number);
+    Ok((minor != b'0', status, trim(reason)))
 }
 
 /// Returns the reason phrase of a status that ptunnel sends (RFC 9110 §15).
@@ -163,8 +242,8 @@ mod tests {
             .collect()
     }
 
-    fn status_class(line: &str) -> Result<StatusClass, Malformed> {
-        decode(&format!("{}\r\n\r\n", line))?.status_class()
+    fn status_class(line: &str) -> StatusClass {
+        decode(&format!("{}\r\n\r\n", line)).unwrap().status_class()
     }
 
     #[test]
@@ -207,26 +286,25 @@ mod tests {
             "HTTP/1.1 205 ",
             "HTTP/1.1 299 x",
         ] {
-            assert_eq!(status_class(line), Ok(StatusClass::Granted), "{}", line);
+            assert_eq!(status_class(line), StatusClass::Granted, "{}", line);
         }
         for line in &[
+            "HTTP/1.1 101 Switching Protocols",
             "HTTP/1.1 301 x",
             "HTTP/1.1 407 x",
             "HTTP/1.1 471",
             "HTTP/1.1 503 x",
+            // A client processes an invalid status as one of 5xx (RFC 9110 §15).
+            "HTTP/1.1 099 x",
+            "HTTP/1.1 600 x",
+            "HTTP/1.1 999",
         ] {
-            assert_eq!(status_class(line), Ok(StatusClass::Refused), "{}", line);
+            assert_eq!(status_class(line), StatusClass::Refused, "{}", line);
         }
         assert_eq!(
             status_class("HTTP/1.1 103 Early Hints"),
-            Ok(StatusClass::Interim)
+            StatusClass::Interim
         );
-        assert_eq!(
-            status_class("HTTP/1.1 101 Switching Protocols"),
-            Err(Malformed::Switching)
-        );
-        assert_eq!(status_class("HTTP/1.1 099 x"), Err(Malformed::Status(99)));
-        assert_eq!(status_class("HTTP/1.1 600 x"), Err(Malformed::Status(600)));
     }
 
     #[test]
@@ -234,16 +312,90 @@ mod tests {
         let bad = [
             "HTTP/1.1 2000 OK\r\n\r\n",
             "HTTP/1.1 20\r\n\r\n",
+            "HTTP/1.1200 OK\r\n\r\n",
+            "HTTP/1.1 200OK\r\n\r\n",
+            "HTTP/1. 200 OK\r\n\r\n",
             "HTTP/1.1 200 O\rK\r\n\r\n",
             "SSH-2.0-OpenSSH_9.2\r\n",
             "HTTP/2 200\r\n\r\n",
             "ICY 200 OK\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nHTTP/1.1 403 Forbidden\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n folded: y\r\n\r\n",
+            "HTTP/1.1 103 x\r\nno colon\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
         ];
         for text in &bad {
             let decoded = Response::decode(text.as_bytes(), HEAD_LIMIT);
             assert!(decoded.is_err(), "{:?}: {:?}", text, decoded);
+        }
+    }
+
+    /// Regression: a proxy's answer with such a line was no answer, and the next proxy was asked.
+    #[test]
+    fn fields_with_an_invalid_name_are_ignored() {
+        let many = "X: y\r\n".repeat(300);
+        for line in &[
+            "X-Blocked By: policy\r\n",
+            "X-Blocked-By : policy\r\n",
+            "X: a\x01b\x7f\r\n",
+            "X\x01: a\r\n",
+            ": no name\r\n",
+            &many,
+        ] {
+            for status in &["200 x", "403 x", "403\t  x", " 407   x ", "999 x"] {
+                let text = format!(
+                    "HTTP/1.1 {}\r\n{}Proxy-Authenticate:Basic\r\nLocation : a \r\nX: y\r\n{}\r\n",
+                    status, line, line
+                );
+                for end in 0..text.len() {
+                    let decoded = Response::decode(&text.as_bytes()[..end], HEAD_LIMIT);
+                    assert_eq!(decoded, Ok(None), "{:?}", &text[..end]);
+                }
+                let response = decode(&text).unwrap();
+                let code = status.trim()[..3].parse().unwrap();
+                assert_eq!((response.status, &response.reason[..]), (code, &b"x"[..]));
+                assert_eq!(response.location.as_deref(), Some(&b"a"[..]), "{:?}", text);
+                let is_challenge = code == 200 || code == 407;
+                assert_eq!(schemes(&response) == ["Basic"], is_challenge, "{:?}", text);
+            }
+        }
+        for line in &[
+            "X: a\rb\r\n",
+            "a\0\r\n",
+            "\rX: y\r\n",
+            "no colon\r\n",
+            " folded: y\r\n",
+            "HTTP/1.1 200 OK\r\n",
+        ] {
+            let text = format!("HTTP/1.1 403 No\r\n{}\r\n", line);
+            assert_eq!(decode(&text).unwrap().status, 403, "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn a_refusal_needs_no_end_of_its_head() {
+        let text = "\r\nHTTP/1.1 403 No\r\nLocation: a\r\nX-Squid-Error: b\r\n\r\n";
+        let cut = |text: &str| Response::decode_cut(text.as_bytes(), HEAD_LIMIT);
+        for end in 0..text.len() {
+            let response = cut(&text[..end]).unwrap_or(None);
+            assert_eq!(
+                response.is_some(),
+                end >= "\r\nHTTP/1.1 403".len(),
+                "{}",
+                end
+            );
+            if let Some((response, length)) = response {
+                let has_ended = |line: &str| text[..end].contains(line);
+                assert_eq!((response.status, length), (403, end));
+                assert_eq!(response.reason == b"No", has_ended("No\r\n"), "{}", end);
+                assert_eq!(response.location.is_some(), has_ended("a\r\n"), "{}", end);
+                assert!(!response.is_kept);
+            }
+        }
+        for other in &["HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 x\r\n"] {
+            assert_eq!(cut(other), Ok(None));
         }
     }
 
@@ -268,7 +420,7 @@ mod tests {
         let response = decode(&format!("HTTP/1.1 407 x\r\n{}", fields)).unwrap();
         assert!(response.framing.is_some() && !response.challenges.is_empty());
         let refuses = decode(&format!("HTTP/1.1 403 x\r\n{}", fields)).unwrap();
-        assert!(refuses.framing.is_none() && refuses.challenges.is_empty());
+        assert!(refuses.framing.is_some() && refuses.challenges.is_empty());
     }
 
     #[test]

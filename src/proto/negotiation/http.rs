@@ -9,7 +9,7 @@ use super::super::refusal::AuthFailure;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
 use super::{NegotiationStep, StandingRefusal};
-use crate::config::{HostPort, Scheme};
+use crate::config::{HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
 /// Negotiation with an HTTP proxy, in as many requests as the authentication takes.
@@ -22,7 +22,7 @@ use crate::text::debug::debug_by_name;
 ///               │               ▲
 ///               ├──407 that can be answered ──▶ Redial, unless the connection is kept
 ///               ├──407 that is checked ──▶ Redial, to ask for another destination
-///               └── any other status ──▶ Refused
+///               └── any other status ──▶ Refused, also if its head is cut or has invalid lines
 /// ```
 ///
 /// A refusal of credentials that the proxy accepted before may be about the destination. To check
@@ -33,6 +33,8 @@ use crate::text::debug::debug_by_name;
 /// [`INTERIM_LIMIT`].
 pub(super) struct Http {
     request: Request,
+    /// The credentials of earlier requests.
+    spent: Vec<Secret>,
     authenticator: Option<Authenticator>,
     head: HeadReader,
     /// The body of the challenge that is answered next.
@@ -64,6 +66,7 @@ impl Http {
         }
         Http {
             request,
+            spent: Vec::new(),
             authenticator,
             head: HeadReader::new(HEAD_LIMIT),
             skipping: None,
@@ -95,10 +98,14 @@ impl Http {
             let authenticator = self.authenticator.as_mut();
             let target = self.request.target();
             if let Some(value) = authenticator.and_then(|it| it.again(target)) {
-                self.request.authorize(value);
+                self.authorize(value);
             }
         }
         self.request.encode()
+    }
+
+    fn authorize(&mut self, value: Option<Secret>) {
+        self.spent.extend(self.request.authorize(value));
     }
 
     /// As [`Negotiation::feed`](super::Negotiation::feed).
@@ -106,9 +113,16 @@ impl Http {
         if self.skipping.is_some() {
             return self.skip(piece);
         }
+        match self.feed_head(piece) {
+            Err(Malformed::TooLong(limit)) => self.cut().ok_or(Malformed::TooLong(limit)),
+            step => step,
+        }
+    }
+
+    fn feed_head(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         let mut decoded = self.head.extend(piece, Response::decode)?;
         while let Some(response) = decoded {
-            match response.status_class()? {
+            match response.status_class() {
                 StatusClass::Granted => return self.granted(response),
                 StatusClass::Refused => return self.refused(response),
                 StatusClass::Interim if self.interim == INTERIM_LIMIT => {
@@ -131,13 +145,27 @@ impl Http {
         self.checked.as_ref().map(|_| self.request.target())
     }
 
-    /// Returns whether to connect again after the end of the connection.
+    /// As [`Negotiation::end`](super::Negotiation::end).
     ///
     /// A proxy can close a kept connection at any time, and can close another one without an
     /// announcement: an end between its challenge and its reply to the answer isn't a refusal.
-    pub(super) fn may_redial(&self) -> bool {
+    pub(super) fn end(&mut self) -> Option<NegotiationStep> {
         let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
-        is_between && !self.is_bound
+        if is_between && !self.is_bound {
+            return Some(NegotiationStep::Redial);
+        }
+        self.cut()
+    }
+
+    /// Returns the meaning of a head that isn't complete and won't be, if it is that of a refusal.
+    fn cut(&mut self) -> Option<NegotiationStep> {
+        let response = self.head.decode(Response::decode_cut).ok()??;
+        if response.wants_credentials() && response.challenges.is_empty() {
+            // The challenges may be missing: it says nothing about the password.
+            let refusal = self.refusal(response, b"", AuthFailure::NoCredentials);
+            return Some(self.conclude(refusal, None));
+        }
+        self.refused(response).ok()
     }
 
     fn granted(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
@@ -158,7 +186,7 @@ impl Http {
         let (failure, blame) = match (response.status, &mut self.authenticator) {
             (407, Some(authenticator)) => {
                 let failure = match authenticator.answer(&response.challenges, target) {
-                    Ok(answer) if !answer.is_bound || response.framing.is_some() => {
+                    Ok(answer) if !answer.is_bound || response.kept_framing().is_some() => {
                         return self.answer(answer, response)
                     }
                     Ok(_) => AuthFailure::Closed,
@@ -179,11 +207,24 @@ impl Http {
             (_, None) => (AuthFailure::NoCredentials, None),
         };
         let rest = self.take_rest();
-        let refusal = match self.checked.take() {
-            Some(refusal) => *refusal,
-            None => HttpRefusal::new(response, &rest).after(failure),
-        };
+        let refusal = self.refusal(response, &rest, failure);
         Ok(self.conclude(refusal, blame))
+    }
+
+    /// Returns the refusal, without what this negotiation has sent in confidence: that of the tunnel, if
+    /// it is being checked.
+    fn refusal(&mut self, response: Response, body: &[u8], failure: AuthFailure) -> HttpRefusal {
+        if let Some(refusal) = self.checked.take() {
+            return *refusal;
+        }
+        let mut secrets = self.request.secrets();
+        let spent = self.spent.iter();
+        spent.for_each(|value| secrets.add_authorization(value));
+        let authenticator = self.authenticator.as_ref();
+        if let Some(credentials) = authenticator.and_then(Authenticator::credentials) {
+            secrets.add_credentials(credentials);
+        }
+        HttpRefusal::new(response, body, &secrets).after(failure)
     }
 
     /// Ends the negotiation with the refusal, unless another destination must be asked for first.
@@ -194,7 +235,7 @@ impl Http {
                     standing.set(&refusal, &other);
                 }
                 self.request.retarget(other);
-                self.request.authorize(None);
+                self.authorize(None);
                 self.is_bound = false;
                 self.checked = Some(Box::new(refusal));
                 return NegotiationStep::Redial;
@@ -207,10 +248,10 @@ impl Http {
 
     /// Sends the next request with this answer, on the same connection if the proxy keeps it.
     fn answer(&mut self, answer: Answer, response: Response) -> Result<NegotiationStep, Malformed> {
-        self.request.authorize(Some(answer.value));
+        self.authorize(Some(answer.value));
         self.is_sent = false;
         self.is_bound = answer.is_bound;
-        self.skipping = response.framing.map(Skip::new);
+        self.skipping = response.kept_framing().map(Skip::new);
         if self.skipping.is_none() {
             return Ok(NegotiationStep::Redial);
         }

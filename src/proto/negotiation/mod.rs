@@ -196,11 +196,12 @@ impl Negotiation {
         }
     }
 
-    /// Returns whether to connect again after the end of the connection, instead of failing.
-    pub fn may_redial(&self) -> bool {
-        match &self.negotiator {
-            Negotiator::Http(http) => http.may_redial(),
-            Negotiator::Socks5(_) | Negotiator::Socks4(_) => false,
+    /// Takes the end of the connection, or its failure; returns the next step, or `None` if the proxy
+    /// has not replied. A refusal is one by its status, even if the rest of its head is missing.
+    pub fn end(&mut self) -> Option<NegotiationStep> {
+        match &mut self.negotiator {
+            Negotiator::Http(http) => http.end(),
+            Negotiator::Socks5(_) | Negotiator::Socks4(_) => None,
         }
     }
 }

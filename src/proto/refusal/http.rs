@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::super::Response;
+use super::super::http::body::Body;
+use super::super::{Response, Secrets};
 use super::{squid, Hint, Withheld};
 use crate::config::Scheme;
 use crate::text::escape::{excerpt, Escaped};
@@ -11,7 +12,7 @@ use crate::text::escape::{excerpt, Escaped};
 /// A final response other than 2xx to CONNECT.
 ///
 /// Displays as `403 Forbidden (destination not allowed here)`. Text from the proxy is escaped and
-/// shortened.
+/// shortened, and holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRefusal {
     response: Response,
@@ -48,11 +49,22 @@ pub(in crate::proto) enum AuthFailure {
 }
 
 impl HttpRefusal {
-    /// Keeps an excerpt of `body`; the bytes that came with the head are enough.
-    pub fn new(response: Response, body: &[u8]) -> HttpRefusal {
+    /// Keeps an excerpt of `body`; the bytes that came with the head are enough. Hides `secrets`,
+    /// which the proxy can have repeated.
+    pub fn new(mut response: Response, body: &[u8], secrets: &Secrets) -> HttpRefusal {
+        let hide = |text: &[u8]| secrets.hide(text, false);
+        response.reason = hide(&response.reason);
+        response.location = response.location.as_deref().map(hide);
+        response.squid_error = response.squid_error.as_deref().map(hide);
+        for challenge in &mut response.challenges {
+            if challenge.known().is_none() {
+                challenge.scheme = lossy(&hide(challenge.scheme.as_bytes()));
+            }
+        }
+        let (content, is_whole) = content(&response, body);
         HttpRefusal {
             response,
-            excerpt: summary(&String::from_utf8_lossy(body)),
+            excerpt: summary(&lossy(&secrets.hide(&content, !is_whole))),
             failure: AuthFailure::NoCredentials,
         }
     }
@@ -242,7 +254,7 @@ impl HttpRefusal {
 
 impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.response.status)?;
+        write!(f, "{:03}", self.response.status)?;
         if !self.response.reason.is_empty() {
             write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
         }
@@ -265,35 +277,36 @@ impl fmt::Display for HttpRefusal {
     }
 }
 
-/// Returns an excerpt without credentials.
+/// Returns the beginning of the content, and whether it is all of it.
+fn content(response: &Response, body: &[u8]) -> (Vec<u8>, bool) {
+    let (mut content, mut is_whole) = (Vec::new(), false);
+    match response.framing.map(Body::new) {
+        None => content.extend_from_slice(body),
+        Some(mut framed) => {
+            let taken = framed.take_content(body, &mut content);
+            is_whole = taken.is_ok() && framed.has_ended();
+        }
+    }
+    (content, is_whole)
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// Returns an excerpt of a text.
 fn words(text: &[u8]) -> String {
-    excerpt(&without_credentials(&String::from_utf8_lossy(text)))
+    excerpt(&lossy(text))
 }
 
 /// Returns an excerpt of a text, or of the title of an HTML page.
 fn summary(body: &str) -> String {
     let is_page = body.trim_start().starts_with('<');
-    let text = if is_page {
+    excerpt(if is_page {
         title(body).unwrap_or("")
     } else {
         body
-    };
-    excerpt(&without_credentials(text))
-}
-
-/// Hides credentials: a proxy can repeat the request in its page. They are the word after the
-/// scheme, and words that a comma joins to it.
-fn without_credentials(text: &str) -> String {
-    const NAME: &str = "authorization:";
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut shown = words.clone();
-    for index in 2..words.len() {
-        let is_first = words[index - 2].to_ascii_lowercase().ends_with(NAME);
-        if is_first || shown[index - 1] == "***" && words[index - 1].ends_with(',') {
-            shown[index] = "***";
-        }
-    }
-    shown.join(" ")
+    })
 }
 
 fn title(page: &str) -> Option<&str> {
@@ -306,20 +319,25 @@ fn title(page: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::auth::Challenge;
+    use crate::config::Secret;
+    use crate::proto::{Framing, HEAD_LIMIT};
 
     fn refusal(status: u16, reason: &str, schemes: &[&str], body: &str) -> HttpRefusal {
-        let values = schemes.iter().map(|scheme| scheme.as_bytes());
-        let response = Response {
-            status,
-            reason: reason.as_bytes().to_vec(),
-            location: None,
-            squid_error: None,
-            challenges: Challenge::read_all(values),
-            framing: None,
-            next_nonce: None,
-        };
-        HttpRefusal::new(response, body.as_bytes())
+        HttpRefusal::new(
+            response(status, reason, schemes),
+            body.as_bytes(),
+            &Secrets::default(),
+        )
+    }
+
+    fn response(status: u16, reason: &str, schemes: &[&str]) -> Response {
+        let challenges = schemes
+            .iter()
+            .map(|it| format!("Proxy-Authenticate: {}\r\n", it));
+        let fields: String = challenges.collect();
+        let head = format!("HTTP/1.1 {:03} {}\r\n{}\r\n", status, reason, fields);
+        let decoded = Response::decode(head.as_bytes(), HEAD_LIMIT);
+        decoded.unwrap().expect("a whole head").0
     }
 
     fn shown(status: u16, reason: &str, schemes: &[&str], body: &str) -> String {
@@ -384,23 +402,34 @@ mod tests {
         assert_eq!(text, "403 a\\x1b[31m (b\\x07\\x1b]0;c)");
     }
 
-    /// Regression: the excerpt of the body could hold the credentials.
+    /// Regression: a credential was found by its pattern, so that it was shown in all other places.
     #[test]
-    fn shows_no_credential_that_the_proxy_repeats() {
-        let head = "CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\nA: b\r\n";
-        let text = shown(403, "proxy-authorization: Basic am9lOng=", &[], head);
-        let expected = "403 proxy-authorization: Basic *** \
-                        (CONNECT a:1 HTTP/1.1 Proxy-Authorization: Basic *** A: b)";
+    fn shows_no_secret_that_the_proxy_repeats() {
+        let mut secrets = Secrets::default();
+        secrets.add_authorization(&Secret::new("Basic am9lOmh1bnRlcjI="));
+        let head =
+            "CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: Basic am9lOmh1bnRlcjI=\r\nA: b\r\n";
+        let shown = |mut response: Response, body: &str| {
+            response.location = Some(b"/?auth=Basic+am9lOmh1bnRlcjI%3D".to_vec());
+            response.squid_error = Some(b"ERR_X hunter2".to_vec());
+            HttpRefusal::new(response, body.as_bytes(), &secrets).to_string()
+        };
+        let text = shown(response(403, "No Basic am9lOmh1bnRlcjI=", &[]), head);
+        let expected =
+            "403 No Basic ***=: redirect to /?auth=Basic+***%3D: squid reports ERR_X ***";
         assert_eq!(text, expected);
-        assert_eq!(
-            shown(403, "", &[], "Authorization: Basic"),
-            "403 (Authorization: Basic)"
-        );
-        let digest = "Proxy-Authorization: Digest username=\"joe\", response=\"0f\" A: b,";
-        assert_eq!(
-            shown(403, "", &[], digest),
-            "403 (Proxy-Authorization: Digest *** *** A: b,)"
-        );
+        let mut framed = response(403, "", &[]);
+        framed.framing = Some(Framing::Chunked);
+        let text = HttpRefusal::new(framed, b"6\r\nx hunt\r\n3\r\ner2\r\n", &secrets);
+        assert_eq!(text.to_string(), "403 (x ***)");
+        let text = shown(response(407, "", &["hunter2 realm=x"]), "");
+        assert!(text.starts_with("407 (offers ***)"), "{}", text);
+        // The limit of the excerpt cuts no secret in two.
+        for length in 100..130 {
+            let body = format!("{} hunter2 {}", "x".repeat(length), "y".repeat(100));
+            let refusal = HttpRefusal::new(response(403, "", &[]), body.as_bytes(), &secrets);
+            assert!(!refusal.to_string().contains('h'), "{}", refusal);
+        }
     }
 
     /// Regression: the address of a network's login page was dropped.

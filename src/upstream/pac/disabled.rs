@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::proto::Secrets;
 use crate::upstream::Lookup;
 
 const WHY: &str = "ptunnel was built without PAC files; rebuild it with the cargo feature pac";
@@ -25,11 +26,11 @@ impl Script {
         Err(WHY.into())
     }
 
-    pub(super) fn checked(_name: &str, _text: String) -> Result<Script, String> {
+    pub(super) fn checked(_name: &str, _text: String, _secrets: Secrets) -> Result<Script, String> {
         Err(WHY.into())
     }
 
-    pub(super) fn new(_name: String, _text: Arc<str>) -> Script {
+    pub(super) fn new(_name: String, _text: Arc<str>, _secrets: Secrets) -> Script {
         Script
     }
 

@@ -76,7 +76,7 @@ fn connect(found: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
 fn exchange(mut stream: impl Read + Write, url: &PacUrl) -> Result<Vec<u8>, Fault> {
     let request = Download::request(url);
     stream.write_all(&request).map_err(Fault::Lost)?;
-    let mut reply = Download::new(MAX_SIZE);
+    let mut reply = Download::new(MAX_SIZE, Download::secrets(url));
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let count = stream.read(&mut buffer).map_err(Fault::Lost)?;

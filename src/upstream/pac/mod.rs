@@ -42,6 +42,7 @@ use self::script::Script;
 
 use crate::config::{HostPort, PacFetch, PacFile, PacSource, ProxyDefaults};
 use crate::error::Error;
+use crate::proto::{Download, Secrets};
 use crate::text::escape::shown;
 use crate::text::seconds::Seconds;
 use crate::upstream::Lookup;
@@ -103,7 +104,7 @@ pub fn check(file: &PacFile) -> Result<(), Error> {
         PacSource::Text(_) => return Ok(()),
         PacSource::Server(from) => from,
     };
-    let script = fetched(from).and_then(|text| Script::checked(&file.name, text));
+    let script = fetched(from).and_then(|text| checked(&file.name, text, from));
     script.map(drop).map_err(|why| unloaded(&file.name, &why))
 }
 
@@ -112,6 +113,10 @@ fn fetched(from: &PacFetch) -> Result<String, String> {
     let content = fetch::fetch(from, fetch::LIMIT);
     let text = content.and_then(|content| Script::decode(&content));
     text.map_err(|why| format!("{}; check the URL", why))
+}
+
+fn checked(name: &str, text: String, from: &PacFetch) -> Result<Script, String> {
+    Script::checked(name, text, Download::secrets(&from.url))
 }
 
 fn unloaded(name: &str, why: &str) -> Error {
@@ -137,7 +142,10 @@ impl Pac {
     /// fetch is logged, as with `logs_first`.
     pub(super) fn new(file: PacFile, former: Option<&Pac>, logs_first: bool) -> Pac {
         let script = match &file.source {
-            PacSource::Text(text) => Source::Local(Script::new(file.name.clone(), text.clone())),
+            PacSource::Text(text) => {
+                let secrets = Secrets::default();
+                Source::Local(Script::new(file.name.clone(), text.clone(), secrets))
+            }
             PacSource::Server(from) => {
                 let former = former.and_then(|former| former.at(from));
                 let logs_first = logs_first || former.is_some();

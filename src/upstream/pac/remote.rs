@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use log::{log, Level};
 
-use super::{fetched, Script};
+use super::{checked, fetched, Script};
 use crate::config::PacFetch;
 use crate::os::mutex::lock;
 use crate::upstream::Lookup;
@@ -148,7 +148,7 @@ impl Shared {
     fn run(&self, from: &PacFetch, stopped: &Receiver<()>) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let outcome = fetched(from).and_then(|text| self.load(text));
+            let outcome = fetched(from).and_then(|text| self.load(text, from));
             if stopped.try_recv() == Err(TryRecvError::Disconnected) {
                 return;
             }
@@ -171,11 +171,11 @@ impl Shared {
     }
 
     /// Returns the script with this text, which is the present one if the text is the same.
-    fn load(&self, text: String) -> Result<Arc<Script>, String> {
+    fn load(&self, text: String, from: &PacFetch) -> Result<Arc<Script>, String> {
         let present = lock(&self.state).script.clone();
         match present.filter(|script| script.text() == text) {
             Some(script) => Ok(script),
-            None => Script::checked(&self.name, text).map(Arc::new),
+            None => checked(&self.name, text, from).map(Arc::new),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::config::{file_fault, Host, HostPort};
 use crate::error::Error;
 use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
+use crate::proto::Secrets;
 use crate::text::escape::Escaped;
 use crate::upstream::{ChosenBy, Lookup};
 
@@ -34,6 +35,8 @@ const IDLE: usize = 8;
 pub(super) struct Script {
     name: String,
     text: Arc<str>,
+    /// What the file's server has received in confidence, and can have repeated in the text.
+    secrets: Secrets,
     /// Each has answered a call, and keeps the script's variables.
     idle: Mutex<Vec<Process>>,
     under_way: Arc<AtomicUsize>,
@@ -52,7 +55,7 @@ impl Script {
         let text = read_bytes(path).map_err(|e| fail(file_fault(&e)))?;
         let text = Script::decode(&text);
         let text = text.map_err(|why| fail(format!("{}; check the path", why)))?;
-        Script::checked(&name, text.clone()).map_err(fail)?;
+        Script::checked(&name, text.clone(), Secrets::default()).map_err(fail)?;
         Ok((name, text))
     }
 
@@ -72,8 +75,8 @@ impl Script {
     }
 
     /// Makes a script after one run of the text, for which it blocks at most [`LONGEST`].
-    pub(super) fn checked(name: &str, text: String) -> Result<Script, String> {
-        let script = Script::new(name.into(), text.into());
+    pub(super) fn checked(name: &str, text: String, secrets: Secrets) -> Result<Script, String> {
+        let script = Script::new(name.into(), text.into(), secrets);
         // The process isn't kept: values that the script computed while it loaded, such as this
         // machine's address, can change until the first call.
         let answer = script.load(Instant::now() + LONGEST);
@@ -95,10 +98,11 @@ impl Script {
         &self.text
     }
 
-    pub(super) fn new(name: String, text: Arc<str>) -> Script {
+    pub(super) fn new(name: String, text: Arc<str>, secrets: Secrets) -> Script {
         Script {
             name,
             text,
+            secrets,
             idle: Mutex::default(),
             under_way: Arc::default(),
         }
@@ -177,6 +181,10 @@ impl Script {
             CallFault::Failed(why) => return why,
             CallFault::Thrown(thrown) => thrown,
         };
+        let shown = |text: &str| {
+            let text = self.secrets.hide(text.as_bytes(), false);
+            shown(&String::from_utf8_lossy(&text))
+        };
         let text = shown(&text);
         let index = line.checked_sub(1);
         match index.and_then(|index| self.text.lines().nth(index)) {
@@ -223,7 +231,7 @@ mod tests {
 
     fn script(body: &str) -> Script {
         let text = format!("function FindProxyForURL(url, host) {{ {} }}", body);
-        Script::new("it".into(), text.into())
+        Script::new("it".into(), text.into(), Secrets::default())
     }
 
     fn ask(script: &Script, limit: Duration) -> Result<String, String> {
@@ -258,7 +266,7 @@ mod tests {
                 assert!(Instant::now() < end, "{}", body);
                 thread::yield_now();
             }
-            let loaded = Script::new("it".into(), (*body).into());
+            let loaded = Script::new("it".into(), (*body).into(), Secrets::default());
             let fault = loaded.load(Instant::now() + limit);
             assert_eq!(fault, Err(CallFault::Late), "{}", body);
         }
@@ -277,7 +285,7 @@ mod tests {
             "new RegExp(new Array(100000).join('('))".to_string(),
             "JSON.parse(new Array(100000).join('['))".to_string(),
         ] {
-            let script = Script::new("it".into(), source.into());
+            let script = Script::new("it".into(), source.into(), Secrets::default());
             let fault = script.load(Instant::now() + LONGEST).unwrap_err();
             let name = &script.text[..30];
             assert!(

@@ -282,12 +282,6 @@ const ROWS: &[Row] = &[
     Row {
         judge: "squid",
         stricter: Ours,
-        traits: &["a space before the colon"],
-        why: "it takes the space out",
-    },
-    Row {
-        judge: "squid",
-        stricter: Ours,
         traits: &["HTTP/1.0"],
         why: "it takes chunks from such a client, and takes those of a reply apart, broken ones, too",
     },
@@ -302,6 +296,12 @@ const ROWS: &[Row] = &[
         stricter: Theirs,
         traits: &["HEAD"],
         why: "it takes no body with HEAD",
+    },
+    Row {
+        judge: "squid",
+        stricter: Theirs,
+        traits: &["two spaces"],
+        why: "to it a line with two spaces is no status line (we: RFC 9112 §4, white space)",
     },
     Row {
         judge: "squid",

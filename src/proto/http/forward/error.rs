@@ -124,7 +124,7 @@ impl From<Malformed> for ReplyError {
 
 impl From<FramingError> for ReplyError {
     fn from(fault: FramingError) -> ReplyError {
-        ReplyError::Framing(fault)
+        ReplyError::Framing(fault.of_reply())
     }
 }
 

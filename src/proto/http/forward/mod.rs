@@ -12,7 +12,6 @@
 //! rewrites requests with it, and `engine::forward` and its twin in r5 the replies.
 
 mod error;
-pub(super) mod field;
 mod reply;
 mod request_boundary;
 mod url;
@@ -21,8 +20,8 @@ pub use self::error::{ForwardError, ReplyError};
 pub use self::reply::Reply;
 pub use self::request_boundary::{BrokenChunk, RequestBoundary};
 
-use self::field::{end_to_end, split, values, Field};
 use self::url::Url;
+use super::field::{split, Field};
 use super::framing::Framing;
 use crate::config::HostPort;
 use crate::text::debug::debug_by_name;
@@ -72,25 +71,24 @@ impl Forward {
         let version = version.trim_start_matches("HTTP/");
 
         let url = Url::read(method, target)?;
-        if let Some(name) = fields.iter().find_map(Field::imitates_framing) {
+        if let Some(name) = fields.iter().find_map(|field| field.imitates_framing()) {
             return Err(ForwardError::Imitation(
                 String::from_utf8_lossy(name).into(),
             ));
         }
         let is_modern = version == "1.1";
-        let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
+        let framing = Framing::stated(is_modern, |name| fields.values(name))?;
         // Without a framing a request has no body (RFC 9112 §6.3).
         let framing = framing.unwrap_or(Framing::Length(0));
 
         let mut head = format!("{} {} HTTP/{}\r\n", method, url.path, version).into_bytes();
         head.extend(format!("Host: {}\r\n", url.host).bytes());
-        for field in end_to_end(&fields, &HOP_BY_HOP) {
+        for field in fields.end_to_end(&HOP_BY_HOP) {
             if WITH_MAX_FORWARDS.contains(&method) && field.is("max-forwards") {
-                head.extend(format!("Max-Forwards: {}", decremented(field)?).bytes());
+                head.extend(format!("Max-Forwards: {}\r\n", decremented(&field)?).bytes());
             } else {
-                head.extend_from_slice(field.line);
+                field.push_to(&mut head);
             }
-            head.extend_from_slice(b"\r\n");
         }
         head.extend_from_slice(b"Connection: close\r\n\r\n");
         Ok(Forward {
@@ -106,9 +104,8 @@ debug_by_name!(Forward);
 
 /// Returns the `Max-Forwards` of the forwarded request: one less.
 fn decremented(field: &Field) -> Result<u64, ForwardError> {
-    let value = String::from_utf8_lossy(field.value);
-    let value = value.trim_matches(|c| matches!(c, ' ' | '\t'));
-    let hops = Some(value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
+    let value = String::from_utf8_lossy(field.value());
+    let hops = Some(&value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
     let hops: Option<u64> = hops.and_then(|value| value.parse().ok());
     let hops = hops.ok_or_else(|| ForwardError::Hops(value.into()))?;
     hops.checked_sub(1).ok_or(ForwardError::LastHop)

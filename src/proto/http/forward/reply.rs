@@ -3,11 +3,11 @@
 use std::mem;
 
 use super::super::body::Body;
+use super::super::field::{check_lines, split, unfolded};
 use super::super::response::INTERIM_LIMIT;
-use super::field::{end_to_end, split, values};
 use super::ReplyError;
 use crate::proto::{encode_response, with_bytes, Framing, HeadReader, Malformed};
-use crate::proto::{Response, StatusClass};
+use crate::proto::{Response, StatusClass, FIELD_LIMIT};
 
 /// Maximum size of the head of a server's reply, in bytes, as in squid: cookies and policies make it
 /// longer than a proxy's.
@@ -27,8 +27,9 @@ const HOP_BY_HOP: [&str; 7] = [
 
 /// Lets one reply through, and no bytes after it.
 ///
-/// The head is rewritten for the client: hop-by-hop fields are removed, and `Connection: close` is
-/// added, so that the client sends its next request on a new connection. Interim replies (1xx) are
+/// The head is rewritten for the client: hop-by-hop fields are removed, as are fields with an invalid
+/// name and white space before colons (RFC 9112 §5.1), and `Connection: close` is added, so that the client
+/// sends its next request on a new connection. Interim replies (1xx) are
 /// forwarded, except to a client that speaks HTTP/1.0 (RFC 9110 §15.2). An invalid reply is replaced by
 /// a 502 unless its head has been forwarded.
 ///
@@ -147,13 +148,14 @@ impl Reply {
 
     fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), ReplyError> {
         let mut decoded = reader.extend(piece, with_bytes(Response::decode))?;
-        while let Some((response, mut head)) = decoded {
-            unfold(&mut head);
-            if response.status_class()? != StatusClass::Interim {
-                return self.begin(response.status, &head, &reader.into_rest());
+        while let Some((response, head)) = decoded {
+            check(&response, &head)?;
+            let head = unfolded(&head);
+            if response.status_class() != StatusClass::Interim {
+                return self.begin(&response, &head, &reader.into_rest());
             }
             if self.is_modern {
-                self.front.extend(rewritten(&head, ""));
+                self.front.extend(rewritten(&response, &head, ""));
             } else if self.interim == INTERIM_LIMIT {
                 return Err(Malformed::TooManyInterim.into());
             } else {
@@ -166,12 +168,12 @@ impl Reply {
     }
 
     /// Begins the final reply, with the bytes that followed its head.
-    fn begin(&mut self, status: u16, head: &[u8], rest: &[u8]) -> Result<(), ReplyError> {
-        let (first, fields) = split(head);
-        let is_modern = first.starts_with(b"HTTP/1.1");
-        let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
-        self.front.extend(rewritten(head, "Connection: close\r\n"));
-        if self.is_head || matches!(status, 204 | 304) {
+    fn begin(&mut self, response: &Response, head: &[u8], rest: &[u8]) -> Result<(), ReplyError> {
+        let (_, fields) = split(head);
+        let framing = Framing::stated(response.is_modern, |name| fields.values(name))?;
+        let closing = rewritten(response, head, "Connection: close\r\n");
+        self.front.extend(closing);
+        if self.is_head || matches!(response.status, 204 | 304) {
             return Ok(());
         }
         let count = match framing {
@@ -195,29 +197,29 @@ impl Reply {
     }
 }
 
-/// Replaces the line ends of folded fields by spaces (RFC 9112 §5.2).
-fn unfold(head: &mut [u8]) {
-    for at in 1..head.len() {
-        if head[at - 1] == b'\n' && matches!(head[at], b' ' | b'\t') {
-            head[at - 1] = b' ';
-            if at > 1 && head[at - 2] == b'\r' {
-                head[at - 2] = b' ';
-            }
-        }
+/// Refuses what a client could read differently, or in more time than ptunnel.
+fn check(response: &Response, head: &[u8]) -> Result<(), Malformed> {
+    if response.status == 101 {
+        return Err(Malformed::Switching);
     }
+    if split(head).1.iter().count() > FIELD_LIMIT {
+        return Err(Malformed::TooManyFields);
+    }
+    check_lines(head)
 }
 
 /// Returns the head as the client gets it, with `added` after its fields.
-fn rewritten(head: &[u8], added: &str) -> Vec<u8> {
-    let (first, fields) = split(head);
-    let mut head = [first, b"\r\n"].concat();
-    for field in end_to_end(&fields, &HOP_BY_HOP) {
-        head.extend_from_slice(field.line);
-        head.extend_from_slice(b"\r\n");
+fn rewritten(response: &Response, head: &[u8], added: &str) -> Vec<u8> {
+    let minor = u8::from(response.is_modern);
+    let mut rewritten = format!("HTTP/1.{} {:03} ", minor, response.status).into_bytes();
+    rewritten.extend_from_slice(&response.reason);
+    rewritten.extend_from_slice(b"\r\n");
+    for field in split(head).1.end_to_end(&HOP_BY_HOP) {
+        field.push_to(&mut rewritten);
     }
-    head.extend_from_slice(added.as_bytes());
-    head.extend_from_slice(b"\r\n");
-    head
+    rewritten.extend_from_slice(added.as_bytes());
+    rewritten.extend_from_slice(b"\r\n");
+    rewritten
 }
 
 #[cfg(test)]

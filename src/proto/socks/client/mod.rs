@@ -29,8 +29,6 @@ pub enum SocksError {
         /// The first byte of the reply.
         byte: u8,
     },
-    /// The proxy chose this method, which wasn't offered.
-    Method(u8),
     /// More bytes follow a reply before ptunnel's next message.
     Ahead,
     /// The reply has an address of this unknown type.
@@ -63,13 +61,6 @@ impl fmt::Display for SocksError {
         match *self {
             SocksError::Start { version, byte } => {
                 write!(f, "not SOCKS{} (it begins with {})", version, byte)
-            }
-            SocksError::Method(method) => {
-                write!(
-                    f,
-                    "authentication method {}, which ptunnel didn't offer",
-                    method
-                )
             }
             SocksError::Ahead => f.write_str("unexpected bytes after the reply"),
             SocksError::Address(kind) => write!(f, "unknown address type {}", kind),

@@ -55,17 +55,18 @@ impl Socks4 {
 
     pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         self.reply.extend_from_slice(piece);
-        match self.reply[..] {
-            [] | [reply_4::VERSION] => Ok(NegotiationStep::Read),
-            [reply_4::VERSION, reply_4::GRANTED, ..] => Ok(self.granted()),
-            [reply_4::VERSION, code, ..] => Ok(refused(SocksRefusal::Reply4 {
-                code,
-                by_name: self.address().is_none(),
-            })),
-            [byte, ..] => {
+        match (self.reply.first().copied(), self.reply.get(1).copied()) {
+            // Some proxies write 4 as the version of a reply, which is 0.
+            (Some(byte), _) if byte != reply_4::VERSION && byte != VERSION_4 => {
                 let version = VERSION_4;
                 Err(SocksError::Start { version, byte }.into())
             }
+            (_, None) => Ok(NegotiationStep::Read),
+            (_, Some(reply_4::GRANTED)) => Ok(self.granted()),
+            (_, Some(code)) => Ok(refused(SocksRefusal::Reply4 {
+                code,
+                by_name: self.address().is_none(),
+            })),
         }
     }
 
@@ -211,6 +212,19 @@ mod tests {
         assert_eq!(unknown, "refused it: unknown SOCKS reply 0");
     }
 
+    /// Regression: it was an invalid reply, after which the next proxy is asked.
+    #[test]
+    fn the_version_of_a_reply_can_be_that_of_the_request() {
+        let refused = end(socks("192.0.2.7:1", None), &[b"\x04\x5b"]);
+        assert!(
+            refused.starts_with("refused it: request rejected"),
+            "{}",
+            refused
+        );
+        let granted = [&[VERSION_4][..], &GRANTED[1..], b"SSH-"].concat();
+        assert_eq!(end(socks("a:1", None), &[&granted]), "granted: SSH-");
+    }
+
     #[test]
     fn a_refusal_because_of_identd_has_advice() {
         let none = end(socks("a:1", Some("joe")), &[b"\x00\x5c"]);
@@ -232,7 +246,7 @@ mod tests {
             text(b"\x05\xff"),
             "malformed: SOCKS5 instead of SOCKS4; use socks5h://"
         );
-        assert_eq!(text(b"\x04"), "malformed: not SOCKS4 (it begins with 4)");
+        assert_eq!(text(b"\x07"), "malformed: not SOCKS4 (it begins with 7)");
     }
 
     #[test]
@@ -249,12 +263,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_reply_can_be_split_anywhere(
-            start in 0..3_u8,
+            start in prop::sample::select(vec![0, 1, 4]),
             code in 88..95_u8,
             bytes in prop::collection::vec(any::<u8>(), 0..40),
             cut in 0..40_usize,
         ) {
-            let whole = [&[start / 2, code][..], &bytes].concat();
+            let whole = [&[start, code][..], &bytes].concat();
             let asking = || {
                 let mut exchange = socks("a:1", None);
                 exchange.begin();

@@ -20,7 +20,7 @@ const SUCCEEDED: u8 = 0;
 ///              │    │                           ▲ │                  the reply
 ///              │    └─username and password──▶ Login ──wrong──▶ Refused
 ///              │                                  └──any other code──▶ Refused
-///              └──no acceptable method──▶ Refused
+///              └──any other method──▶ Refused
 /// ```
 ///
 /// Only one message is under way at any time: a proxy that sends more than one reply violates the
@@ -119,19 +119,17 @@ impl Socks5 {
                 }
                 self.request()
             }
+            (_, Some(login)) if login.has_failed() => Ok(refused(SocksRefusal::NoPassword)),
             (method::LOGIN, Some(clearance)) if withheld.is_none() => {
                 let message = clearance.credentials().map(login).unwrap_or_default();
                 self.send(ProxyMessage::Login, message)
             }
-            (method::NO_ACCEPTABLE, Some(login)) if login.has_failed() => {
-                Ok(refused(SocksRefusal::NoPassword))
-            }
-            (method::NO_ACCEPTABLE, login) => {
+            // A method that wasn't offered says what `NO_ACCEPTABLE` does.
+            (_, login) => {
                 let named = login.is_some();
                 let refusal = SocksRefusal::Methods { named };
                 Ok(refused(withheld.map_or(refusal, SocksRefusal::Withheld)))
             }
-            (other, _) => Err(SocksError::Method(other).into()),
         }
     }
 

@@ -135,6 +135,17 @@ fn a_refused_login_has_its_own_reasons() {
     assert!(wrong.starts_with("refused us: the proxy rejected the username or the password"));
 }
 
+/// Regression: it was an invalid reply, after which the next proxy is asked.
+#[test]
+fn a_method_that_was_not_offered_is_a_refusal() {
+    for method in &[1, 2, 3, 0x80, 0xfe] {
+        let nameless = end(socks("a:1", None), &[&[5, *method]]);
+        assert_eq!(nameless, "refused us: the proxy requires authentication");
+    }
+    let named = end(joe(), &[b"\x05\x01"]);
+    assert!(named.starts_with("refused us: the proxy requires another authentication method"));
+}
+
 /// Regression: each client sent the password once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_the_next_tunnels() {
@@ -149,7 +160,8 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
     assert_eq!(withheld.begin(), b"\x05\x01\x00");
     let text = end(withheld, &[b"\x05\xff"]);
     assert!(text.contains("rejected the password before"), "{}", text);
-    assert!(end(next(), &[LOGIN]).contains("method 2"));
+    let text = end(next(), &[LOGIN]);
+    assert!(text.contains("rejected the password before"), "{}", text);
     assert_eq!(end(next(), &[NO_AUTHENTICATION, GRANTED]), "granted: ");
 }
 
@@ -168,8 +180,6 @@ fn other_protocols_are_named() {
         text(&[b"SSH-2.0-"]),
         "malformed: not SOCKS5 (it begins with 83)"
     );
-    assert!(text(&[b"\x05\x02"]).contains("method 2"));
-    assert!(text(&[b"\x05\x01"]).contains("method 1"));
     assert!(text(&[NO_AUTHENTICATION, b"\x05\x00\x00\x02"]).contains("address type 2"));
     let ahead = [NO_AUTHENTICATION, GRANTED].concat();
     assert!(text(&[&ahead]).contains("unexpected bytes after the reply"));

@@ -30,13 +30,13 @@ pub async fn connect(
 ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
     let mut request = negotiation.begin();
     loop {
-        let piece = match turn(&mut stream, &request).await {
-            Ok(piece) if !piece.is_empty() => piece,
-            _ if negotiation.may_redial() => return Ok(Outcome::Redial(Box::new(negotiation))),
-            Ok(_) => return Err(Error::ended(hop.peer())),
-            Err(e) => return Err(Error::negotiation(hop.peer(), e)),
+        let step = match turn(&mut stream, &request).await {
+            Ok(piece) if !piece.is_empty() => negotiation.feed(&piece),
+            lost => negotiation.end().map(Ok).ok_or_else(|| match lost {
+                Ok(_) => Error::ended(hop.peer()),
+                Err(e) => Error::negotiation(hop.peer(), e),
+            })?,
         };
-        let step = negotiation.feed(&piece);
         request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
             NegotiationStep::Read => Vec::new(),
             NegotiationStep::Send(request) => {
