@@ -11,6 +11,7 @@
 //! that is requested from it. [`in_order`] sorts the addresses of a host.
 
 mod address_order;
+mod blocking;
 mod chain;
 mod failover;
 mod health;
