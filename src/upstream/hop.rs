@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use log::Level::Warn;
 
-use super::health::PooledProxy;
+use super::health::Watch;
+use super::pooled_proxy::PooledProxy;
 use super::{ProxyChain, Tunnel};
 use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
@@ -107,6 +108,25 @@ impl Hop {
         let send = &self.tunnel.selector().route().send_proxy_protocol;
         self.tunnel
             .encode_header(send.to_proxy.filter(|_| self.index == 0))
+    }
+
+    /// Returns whether a client that can't reach the proxy has another path, so that it should
+    /// [`watch`](Hop::watch) while it connects.
+    pub fn has_alternative(&self) -> bool {
+        self.chain.has_alternative()
+    }
+
+    /// Calls `callback` when another client finds the proxy unreachable, until the result is dropped.
+    /// Then the client need not wait any longer: it fails with [`unreachable`](Hop::unreachable).
+    pub fn watch(&self, callback: impl FnOnce() + Send + 'static) -> Watch {
+        self.proxy.health.watch(Box::new(callback))
+    }
+
+    /// Makes the error of a client that doesn't connect to the proxy because another one couldn't.
+    pub fn unreachable(&self) -> Error {
+        let why = "it was unreachable for another client";
+        let why = io::Error::new(io::ErrorKind::NotConnected, why);
+        Error::connect(self.peer(), why)
     }
 
     /// Returns which addresses of the proxy are tried.
