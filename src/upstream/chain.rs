@@ -93,13 +93,14 @@ impl ProxyChain {
         error.is_answer() && !fails_over
     }
 
-    /// Notes what an error says about the first proxy: an answer, a failure, or nothing.
+    /// Notes what an error says about the first proxy: an answer, also after an error of a proxy behind
+    /// it; a failure; or nothing.
     pub(super) fn note(&self, error: &Error) {
         let proxied = match &self.0 {
             Some(proxied) if !error.is_no_proxys_fault() => proxied,
             _ => return,
         };
-        if error.is_answer() {
+        if error.is_answer() || error.is_of_via() {
             return self.answered();
         }
         let first = proxied.first();
@@ -119,6 +120,12 @@ impl ProxyChain {
                 warn!("new tunnels go {} {}", self, until);
             }
         }
+    }
+
+    /// Notes that each proxy has opened a tunnel.
+    pub(super) fn opened(&self) {
+        let now = Instant::now();
+        self.pooled().for_each(|proxy| proxy.health.opened(now));
     }
 
     /// Returns whether another path is left that isn't avoided.

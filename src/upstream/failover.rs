@@ -129,6 +129,7 @@ impl Failover {
 
     /// Notes that a path worked, and logs it if its proxy takes over from another one.
     pub fn worked(&self, path: &ProxyChain) {
+        path.opened();
         if !self.tunnel.is_for_observer() {
             path.answered();
         }

@@ -41,6 +41,8 @@ debug_by_name!(Health, Watch);
 struct State {
     answers: u64,
     failures: u64,
+    /// When the proxy last opened a tunnel.
+    opened: Option<Instant>,
     /// Set from a failure to the next answer.
     failure: Option<Failure>,
     /// Failures since the last answer to a client. Those of clients count only while it is up.
@@ -159,6 +161,10 @@ impl Health {
         lock(&self.state).failure.is_some()
     }
 
+    pub(super) fn has_answered(&self) -> bool {
+        lock(&self.state).answers > 0
+    }
+
     pub(super) fn is_unreachable(&self) -> bool {
         let failure = &lock(&self.state).failure;
         failure
@@ -210,6 +216,19 @@ impl Health {
         state.answers += 1;
         state.in_a_row = 0;
         state.recover();
+    }
+
+    /// Notes that the proxy has opened a tunnel.
+    pub(super) fn opened(&self, now: Instant) {
+        lock(&self.state).opened = Some(now);
+    }
+
+    /// Returns whether the proxy has opened a tunnel within this time.
+    pub(super) fn has_opened_within(&self, time: Duration, now: Instant) -> bool {
+        let opened = lock(&self.state).opened;
+        opened.map_or(false, |opened| {
+            now.saturating_duration_since(opened) <= time
+        })
     }
 
     /// Has `start` begin to probe the proxy, if it is down and isn't probed yet. `start` gets a channel

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use log::Level::Warn;
 
@@ -21,6 +21,9 @@ use crate::proto::{Negotiation, Request, Socks4, Socks5};
 /// connection to answer the first message.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
 
+/// Time before a request in which another tunnel shows that the proxy works.
+const LATELY: Duration = Duration::from_secs(30);
+
 const SUSPICION: &str = "HTTP proxies don't reply to SOCKS; if it is an HTTP proxy, use http://";
 
 /// One proxy of a chain, and the target that ptunnel requests from it. Cheap to clone.
@@ -33,8 +36,8 @@ pub struct Hop {
     proxy: Arc<PooledProxy>,
     /// The target's address, if ptunnel looks the name up.
     address: Option<HostPort>,
-    /// Whether a SOCKS proxy has sent anything; `None` for another proxy, and for an observer, which
-    /// has its own advice.
+    /// Whether a SOCKS proxy has sent anything; `None` for another proxy, for one that has answered
+    /// before, and for an observer, which has its own advice.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
@@ -43,13 +46,14 @@ impl Hop {
     pub(super) fn new(chain: &ProxyChain, index: usize, tunnel: &Tunnel) -> Option<Hop> {
         let proxy = chain.pooled().nth(index)?.clone();
         let is_http = proxy.spec.protocol == Protocol::Http;
+        let is_known = is_http || proxy.health.has_answered();
         Some(Hop {
             tunnel: tunnel.clone(),
             chain: chain.clone(),
             index,
             proxy,
             address: None,
-            has_spoken: if is_http || tunnel.is_for_observer() {
+            has_spoken: if is_known || tunnel.is_for_observer() {
                 None
             } else {
                 Some(Arc::default())
@@ -266,8 +270,13 @@ impl Hop {
         );
     }
 
-    /// Makes the error of a proxy that didn't reply within `limit`.
+    /// Makes the error of a proxy that didn't reply within `limit`: the target's fault if the proxy has
+    /// opened another tunnel meanwhile or shortly before.
     pub fn late(&self, limit: Duration) -> Error {
+        let lately = limit + LATELY;
+        if self.proxy.health.has_opened_within(lately, Instant::now()) {
+            return Error::waiting(self.peer(), self.target(), limit);
+        }
         let why = Some(SUSPICION).filter(|_| self.is_suspect());
         Error::late(Phase::Handshaking, self.peer(), limit, why)
     }

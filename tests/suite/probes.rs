@@ -1,5 +1,5 @@
 //! Proxies that are down: the clients that wait for one, the paths of the others, the probes that find
-//! it up again.
+//! it up again; and destinations that only seem to be a proxy's fault.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::pac;
 use crate::route::{origin, proxy};
-use crate::status::eventually_is;
+use crate::status::{evaluated, eventually_is};
 use crate::support::parts::{Apache, Squid, Tinyproxy};
 use crate::support::socks::Microsocks;
 use crate::support::sys::{SIGHUP, SIGTERM};
@@ -300,14 +300,84 @@ fn nothing_is_probed_after_the_last_listener_is_closed() {
     assert_eq!(first.accepted(), 1);
 }
 
+/// Starts a squid, and a program that opens a tunnel through it, from where a destination can't be
+/// reached.
+struct Filtered {
+    hole: Blackhole,
+    squid: Squid,
+    second: Peer,
+}
+
+impl Filtered {
+    fn new() -> Filtered {
+        Filtered {
+            hole: Blackhole::start(),
+            squid: Squid::start(None),
+            second: proxy("two"),
+        }
+    }
+
+    /// Returns the program with two tunnels: to a destination that answers, and to the other one.
+    fn program(&self, origin: &Peer) -> Ptunnel {
+        Ptunnel::through(self.squid.address())
+            .proxy(self.second.address())
+            .to(origin.address())
+            .to(self.hole.address())
+            .args(&["--no-proxy", "", "--handshake-timeout", "2"])
+            .watched()
+    }
+
+    /// The error of the proxy that waits for the destination.
+    fn error(&self) -> String {
+        format!(
+            "no reply from proxy {} within 2s: it opens tunnels for others, so {} is probably \
+             filtered or slow",
+            self.squid.address(),
+            self.hole.address()
+        )
+    }
+}
+
+/// Regression: squid was down because it waited for one destination, all tunnels moved to the second
+/// proxy, which was asked for the same destination, and was down then, too.
+#[test]
+fn a_destination_that_squid_waits_for_is_not_squids_fault() {
+    let (filtered, origin) = (Filtered::new(), origin("own"));
+    let program = filtered.program(&origin).start();
+    for _ in 0..2 {
+        assert_eq!(greeting(&program), "own");
+        program.connect_to(1).expect_nothing();
+    }
+    program.says(&[&filtered.error()]);
+    assert_eq!(greeting(&program), "own");
+    assert_eq!(filtered.second.accepted(), 0);
+    let states = "[(p['state'], p['failures']) for p in s['proxies']]";
+    let expected = "[('in use', 0), ('standby', 0)]";
+    assert_eq!(evaluated(&program, states), expected);
+    assert!(!program.stderr().contains("trying the next proxy"));
+}
+
+/// The option is for such a destination: a proxy that waits no longer than ptunnel sends 504.
+#[test]
+fn failover_on_504_tries_the_next_proxy_for_such_a_destination() {
+    let (filtered, origin) = (Filtered::new(), origin("own"));
+    let program = filtered.program(&origin).args(&["--failover-on", "504"]);
+    let program = program.start();
+    assert_eq!(greeting(&program), "own");
+    program.connect_to(1).expect("two");
+    program.says(&[&filtered.error(), "trying the next proxy"]);
+    assert_eq!(greeting(&program), "own");
+    eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
+}
+
 /// Nothing shows that squid works, so it counts as failed until a probe shows that it does.
 #[test]
 fn proxies_that_failed_for_one_destination_are_up_again_after_a_probe() {
-    let (hole, origin) = (Blackhole::start(), origin("own"));
-    let (first, second) = (Squid::start(None), Squid::start(None));
-    let program = Ptunnel::through(first.address())
+    let (filtered, origin) = (Filtered::new(), origin("own"));
+    let second = Squid::start(None);
+    let program = Ptunnel::through(filtered.squid.address())
         .proxy(second.address())
-        .to(hole.address())
+        .to(filtered.hole.address())
         .to(origin.address())
         .args(&["--no-proxy", "", "--handshake-timeout", "1"])
         .watched()
@@ -317,4 +387,49 @@ fn proxies_that_failed_for_one_destination_are_up_again_after_a_probe() {
     eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
     assert_eq!(pac::greeting(&program, 1), "own");
     eventually_is(&program, "ptunnel_proxy_in_use", &["place=\"1\""], 1.0);
+}
+
+/// Regression: it counted as a failure of the first one, which was avoided for half a minute.
+#[test]
+fn a_via_proxy_that_is_silent_is_not_the_first_ones_fault() {
+    let silent = Peer::proxy(|mut connection| connection.drain());
+    let relays = [
+        Ptunnel::new().serving().start(),
+        Ptunnel::new().serving().start(),
+    ];
+    let program = Ptunnel::through(relays[0].proxy())
+        .proxy(relays[1].proxy())
+        .args(&["--via", &silent.address().to_string()])
+        .args(&["--handshake-timeout", "1"])
+        .to("example.org:22")
+        .watched()
+        .start();
+    program.connect().expect_nothing();
+    assert_eq!(silent.accepted(), 2);
+    eventually_is(&program, "ptunnel_proxy_failures_total", &[], 0.0);
+    assert!(!program.stderr().contains("new tunnels go"));
+}
+
+#[test]
+fn a_test_names_the_destination_before_the_port() {
+    let (filtered, origin) = (Filtered::new(), origin("own"));
+    let advice = |program: Ptunnel| {
+        let finished = program.arg("--test").run();
+        finished.expect_code(1);
+        finished.text()
+    };
+    let alone = Ptunnel::through(filtered.squid.address())
+        .to(filtered.hole.address())
+        .args(&["--no-proxy", "", "--handshake-timeout", "1"]);
+    let text = advice(alone);
+    let at = |words: &str| {
+        text.find(words)
+            .unwrap_or_else(|| panic!("{}: {}", words, text))
+    };
+    let likely = at("try: check the destination's name and port");
+    assert!(likely < at("check the port of the proxy"), "{}", text);
+    // After another tunnel, the test knows.
+    let text = advice(filtered.program(&origin));
+    assert!(text.contains(&filtered.error()), "{}", text);
+    assert!(!text.contains("try: "), "{}", text);
 }
