@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::future::{self, Either, Loop};
+use futures::sync::oneshot;
 use futures::{task, Async, Future};
 use log::debug;
 
@@ -142,6 +143,7 @@ impl Engine {
             Some(previous) => Either::B(Box::new(self.connect(previous))),
             None => {
                 let dialed = self.dial(hop.peer(), hop.lookup());
+                let dialed = unless_unreachable(dialed, hop);
                 let (header, peer) = (hop.proxy_header(), hop.peer());
                 if header.is_empty() {
                     return Either::A(dialed);
@@ -274,4 +276,24 @@ impl Engine {
         })
         .map(|socket| Rewind::new(Upstream::Bare(socket), Vec::new()))
     }
+}
+
+/// Returns the same future, which fails once another client finds the proxy unreachable, if this one
+/// has another path.
+fn unless_unreachable<T>(
+    dialed: impl Future<Item = T, Error = Error>,
+    hop: &Hop,
+) -> impl Future<Item = T, Error = Error> {
+    if !hop.has_alternative() {
+        return Either::A(dialed);
+    }
+    let (sender, receiver) = oneshot::channel::<()>();
+    let watch = hop.watch(move || drop(sender));
+    let hop = hop.clone();
+    let found = receiver.then(move |_| {
+        drop(watch);
+        Err(hop.unreachable())
+    });
+    let either = dialed.select(found);
+    Either::B(either.map(|(item, _)| item).map_err(|(error, _)| error))
 }

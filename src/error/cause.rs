@@ -73,7 +73,9 @@ impl Error {
             Kind::TimedOut(Phase::Connecting, ..) | Kind::TimedOut(Phase::Locating, ..) => {
                 Cause::ConnectTimeout
             }
-            Kind::TimedOut(Phase::Handshaking, ..) => Cause::HandshakeTimeout,
+            Kind::TimedOut(Phase::Handshaking, ..) | Kind::TimedOut(Phase::Waiting, ..) => {
+                Cause::HandshakeTimeout
+            }
             Kind::Secure(_) => Cause::Tls,
             Kind::Negotiation(_) | Kind::Ended(_) => Cause::Lost,
             Kind::Malformed(_) => Cause::Malformed,

@@ -39,12 +39,25 @@ impl Error {
         }
     }
 
-    /// Returns whether the error happened before any proxy was involved.
+    /// Returns whether the error happened before any proxy was involved, or while a proxy that works
+    /// waited for its target.
     pub fn is_no_proxys_fault(&self) -> bool {
         match *self.kind {
             Kind::Locate(_) => true,
-            Kind::TimedOut(phase, ..) => phase == Phase::Locating,
+            Kind::TimedOut(phase, ..) => phase == Phase::Locating || phase == Phase::Waiting,
             _ => self.is_exhaustion(),
+        }
+    }
+
+    /// Returns whether a proxy behind the first one failed, to which the first one has opened a tunnel.
+    pub(crate) fn is_of_via(&self) -> bool {
+        match &*self.kind {
+            Kind::Secure(peer)
+            | Kind::Negotiation(peer)
+            | Kind::Ended(peer)
+            | Kind::Malformed(peer)
+            | Kind::TimedOut(Phase::Handshaking, peer, _) => matches!(peer, Peer::Via(_)),
+            _ => false,
         }
     }
 
@@ -63,10 +76,12 @@ impl Error {
         matches!(*self.kind, Kind::Refused(..))
     }
 
-    /// Returns whether the error is final: the proxy refused, or TLS with the destination failed.
-    /// No other proxy is tried, unless the [configuration](crate::config::FailoverOn) allows it.
+    /// Returns whether the error is final: the proxy refused, TLS with the destination failed, or the
+    /// proxy waited for it for too long. No other proxy is tried, unless the
+    /// [configuration](crate::config::FailoverOn) allows it.
     pub fn is_answer(&self) -> bool {
-        self.is_refusal() || self.is_of_destinations_tls()
+        let is_of_waiting = matches!(*self.kind, Kind::TimedOut(Phase::Waiting, ..));
+        self.is_refusal() || self.is_of_destinations_tls() || is_of_waiting
     }
 
     /// Returns whether the error is about this destination, so that others can still be reached.

@@ -30,7 +30,8 @@ impl fmt::Display for Error {
                 peer,
                 Seconds(*limit)
             )?,
-            Kind::TimedOut(Phase::Handshaking, peer, limit) => {
+            Kind::TimedOut(Phase::Handshaking, peer, limit)
+            | Kind::TimedOut(Phase::Waiting, peer, limit) => {
                 write!(f, "no reply from {} within {}", peer, Seconds(*limit))?
             }
             Kind::Refused(proxy, destination, refusal) => {

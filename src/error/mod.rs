@@ -153,6 +153,16 @@ impl Error {
         }
     }
 
+    /// Reports that a proxy which opens tunnels for others didn't reply within `limit` to a request for
+    /// `target`.
+    pub(crate) fn waiting(proxy: Peer, target: &HostPort, limit: Duration) -> Error {
+        let why = format!(
+            "it opens tunnels for others, so {} is probably filtered or slow",
+            target
+        );
+        Error::late(Phase::Waiting, proxy, limit, Some(&why))
+    }
+
     /// Reports that the proxy refused.
     pub fn refused(proxy: Peer, destination: HostPort, refusal: Refusal) -> Error {
         Error::new(Kind::Refused(proxy, destination, Box::new(refusal)))
@@ -240,9 +250,11 @@ impl Error {
         }
     }
 
-    /// Returns the status of an HTTP refusal by this proxy.
+    /// Returns the status of an HTTP refusal by this proxy; 504 if it waited for its target for too
+    /// long.
     pub(crate) fn http_status_of(&self, proxy: &Peer) -> Option<u16> {
         match &*self.kind {
+            Kind::TimedOut(Phase::Waiting, peer, _) if peer == proxy => Some(504),
             Kind::Refused(peer, _, refusal) if peer == proxy => match &**refusal {
                 Refusal::Http(refusal) => Some(refusal.status()),
                 Refusal::Socks(_) => None,

@@ -93,6 +93,23 @@ fn a_tls_failure_of_the_destination_is_final() {
     }
 }
 
+/// Regression: the proxy counted as down, and the next one was asked for the same destination.
+#[test]
+fn a_proxy_that_waits_for_its_target_is_at_no_fault() {
+    let limit = Duration::from_secs(30);
+    let target = "example.org:22".parse().unwrap();
+    let error = Error::waiting(proxy(), &target, limit);
+    assert!(error.is_answer() && error.is_no_proxys_fault() && error.is_of_destination());
+    assert!(error.is_timeout() && error.is_advised() && !error.is_unreachable());
+    assert_eq!(error.http_status_of(&proxy()), Some(504));
+    let via = || Peer::Via("m.example:1".parse().unwrap());
+    let late = Error::timed_out(Phase::Handshaking, via(), limit);
+    assert!(late.is_of_via() && Error::ended(via()).is_of_via());
+    assert!(!error.is_of_via() && !Error::ended(proxy()).is_of_via());
+    // A name that ptunnel itself can't resolve.
+    assert!(!Error::locate(via(), io::ErrorKind::NotFound.into()).is_of_via());
+}
+
 #[test]
 fn a_proxy_that_was_reached_is_never_unreachable() {
     let lost = Error::negotiation(proxy(), os(libc::ENOBUFS));

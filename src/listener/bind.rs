@@ -13,6 +13,7 @@ use crate::error::{Advised, Error};
 use crate::listener::settings::ListenerHandle;
 use crate::listener::socket_activation::{self, InheritedSocket};
 use crate::listener::unix_socket::SocketFile;
+use crate::upstream::Serving;
 
 /// A listener's socket on one thread.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl<L> BoundListener<L> {
     pub fn new(handle: ListenerHandle, listening: L) -> BoundListener<L> {
         BoundListener {
             handle,
-            open: SocketsGuard::new(None).0,
+            open: SocketsGuard::new(None, Arc::default()).0,
             listening,
         }
     }
@@ -41,15 +42,20 @@ impl<L> BoundListener<L> {
 #[derive(Debug)]
 pub struct SocketsGuard {
     file: Option<SocketFile>,
+    _serving: Arc<Serving>,
     /// Dropped after the file, to wake [`SocketsClosed::wait`].
     _closed: SyncSender<()>,
 }
 
 impl SocketsGuard {
-    pub(super) fn new(file: Option<SocketFile>) -> (Arc<SocketsGuard>, SocketsClosed) {
+    pub(super) fn new(
+        file: Option<SocketFile>,
+        serving: Arc<Serving>,
+    ) -> (Arc<SocketsGuard>, SocketsClosed) {
         let (closed, closing) = sync_channel(0);
         let open = SocketsGuard {
             file,
+            _serving: serving,
             _closed: closed,
         };
         (Arc::new(open), SocketsClosed(closing))

@@ -12,6 +12,7 @@
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply. A [`ServerNameReader`] finds
 //!   the destination's name in what a redirected client sends to it.
+//! - To a proxy that is down: a `Ping`.
 //! - With a server: a [`Download`] is the reply to ptunnel's own GET.
 //! - In front of either: [`proxy_protocol`] has the header with the client's address.
 //!
@@ -39,6 +40,7 @@ pub mod auth;
 mod http;
 mod lines;
 mod negotiation;
+mod ping;
 pub mod proxy_protocol;
 mod refusal;
 mod secrets;
@@ -57,6 +59,7 @@ pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub(crate) use self::negotiation::StandingRefusal;
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
+pub(crate) use self::ping::Ping;
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::secrets::Secrets;
 pub use self::server_name::{NoServerName, ServerNameReader};

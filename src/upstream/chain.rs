@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use log::warn;
 
-use super::health::PooledProxy;
 use super::pool::ProxyPool;
+use super::pooled_proxy::PooledProxy;
 use super::{Hop, ProxySelector, Tunnel};
 use crate::config::ProxySpec;
 use crate::error::{Error, TunnelPath};
@@ -16,7 +17,24 @@ use crate::proto::Secrets;
 /// A path to a destination: a proxy of a pool and the proxies behind it, or none for a direct
 /// connection. Displays as `directly` or as `through 10.0.0.1:3128`, with each `via`. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct ProxyChain(Option<(Arc<ProxySelector>, Arc<ProxyPool>, usize)>);
+pub struct ProxyChain(Option<Proxied>);
+
+/// The proxies of a path that isn't direct.
+#[derive(Clone, Debug)]
+struct Proxied {
+    selector: Arc<ProxySelector>,
+    pool: Arc<ProxyPool>,
+    /// Index of the first proxy in the pool.
+    index: usize,
+    /// Whether another path is left that isn't avoided.
+    has_alternative: bool,
+}
+
+impl Proxied {
+    fn first(&self) -> &Arc<PooledProxy> {
+        &self.pool.proxies[self.index]
+    }
+}
 
 impl ProxyChain {
     /// The chain without a proxy.
@@ -27,14 +45,24 @@ impl ProxyChain {
         selector: &Arc<ProxySelector>,
         pool: &Arc<ProxyPool>,
         index: usize,
+        has_alternative: bool,
     ) -> ProxyChain {
-        ProxyChain(Some((selector.clone(), pool.clone(), index)))
+        ProxyChain(Some(Proxied {
+            selector: selector.clone(),
+            pool: pool.clone(),
+            index,
+            has_alternative,
+        }))
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Returns the hop that requests the tunnel's destination; `None` for a direct connection.
     pub fn last_hop(&self, tunnel: &Tunnel) -> Option<Hop> {
-        let (selector, ..) = self.0.as_ref()?;
-        Hop::new(self, selector.via().len(), tunnel)
+        let behind = self.0.as_ref()?.selector.via();
+        Hop::new(self, behind.len(), tunnel)
     }
 
     /// Returns the chain's proxies, first to last.
@@ -43,9 +71,9 @@ impl ProxyChain {
     }
 
     pub(super) fn pooled(&self) -> impl Iterator<Item = &Arc<PooledProxy>> {
-        self.0.iter().flat_map(|(selector, pool, index)| {
-            let first = Some(&pool.proxies[*index]);
-            first.into_iter().chain(selector.via())
+        self.0.iter().flat_map(|proxied| {
+            let first = Some(proxied.first());
+            first.into_iter().chain(proxied.selector.via())
         })
     }
 
@@ -57,8 +85,8 @@ impl ProxyChain {
             secrets.add_credentials(&credentials);
             secrets.add_authorization(&basic(&credentials));
         }
-        if let Some((selector, ..)) = &self.0 {
-            let headers = selector.route().headers.iter();
+        if let Some(proxied) = &self.0 {
+            let headers = proxied.selector.route().headers.iter();
             headers.for_each(|header| secrets.add_header(header));
         }
         secrets
@@ -73,29 +101,54 @@ impl ProxyChain {
     /// Returns whether no other path is tried after this error: it is an answer, and isn't a
     /// refusal by the first proxy itself with a status that `failover_on` lists.
     pub(super) fn is_final(&self, error: &Error) -> bool {
-        let fails_over = self.0.as_ref().map_or(false, |(selector, pool, index)| {
-            let status = error.http_status_of(&selector.peer(&pool.proxies[*index].spec));
+        let fails_over = self.0.as_ref().map_or(false, |proxied| {
+            let selector = &proxied.selector;
+            let status = error.http_status_of(&selector.peer(&proxied.first().spec));
             let failover_on = &selector.route().failover_on;
             status.map_or(false, |status| failover_on.includes(status))
         });
         error.is_answer() && !fails_over
     }
 
-    /// Notes a failure of the first proxy, unless the proxy didn't cause the error.
-    pub(super) fn failed(&self, error: &Error) {
-        if let (Some((selector, pool, index)), false) = (&self.0, error.is_no_proxys_fault()) {
-            pool.proxies[*index].failed(selector.now());
+    /// Notes what an error says about the first proxy: an answer, also after an error of a proxy behind
+    /// it; a failure; or nothing.
+    pub(super) fn note(&self, error: &Error) {
+        let proxied = match &self.0 {
+            Some(proxied) if !error.is_no_proxys_fault() => proxied,
+            _ => return,
+        };
+        if error.is_answer() || error.is_of_via() {
+            return self.answered();
         }
+        let first = proxied.first();
+        first.health.failed(Instant::now(), error.is_unreachable());
+        proxied.selector.probe(first, false);
     }
 
     /// Notes an answer of the first proxy, and logs it if this proxy takes over from another one.
-    pub(crate) fn worked(&self) {
-        if let Some((_, pool, index)) = &self.0 {
-            if pool.worked(*index) {
-                let until = if *index == 0 { "again" } else { "for now" };
+    pub(crate) fn answered(&self) {
+        if let Some(proxied) = &self.0 {
+            if proxied.pool.answered(proxied.index) {
+                let until = if proxied.index == 0 {
+                    "again"
+                } else {
+                    "for now"
+                };
                 warn!("new tunnels go {} {}", self, until);
             }
         }
+    }
+
+    /// Notes that each proxy has opened a tunnel.
+    pub(super) fn opened(&self) {
+        let now = Instant::now();
+        self.pooled().for_each(|proxy| proxy.health.opened(now));
+    }
+
+    /// Returns whether another path is left that isn't avoided.
+    pub(super) fn has_alternative(&self) -> bool {
+        let proxied = self.0.as_ref();
+        proxied.map_or(false, |proxied| proxied.has_alternative)
     }
 }
 

@@ -1,28 +1,68 @@
-//! A proxy of a pool, and its health: the answers and failures so far.
+//! The health of a proxy: its answers and failures so far, and when a client may try it first again.
+//!
+//! ```text
+//!         ┌────────────── an answer, to a client or to a probe ◀─────────────┐
+//!         ▼                                                                  │
+//!        up ──failed──▶ down, avoided ──a probe without a clear result──▶ down, one client tries it
+//!                        ▲   │    ▲                                          │
+//!                        └───┘    └──────────── another failure ─────────────┘
+//!              a probe found it unreachable or silent
+//! ```
+//!
+//! Without a thread that probes, a client tries it when the pause is over.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use super::kerberos::Kerberos;
-use crate::config::{Protocol, ProxySpec, Scheme, Schemes};
-use crate::proto::auth::{AuthCache, ContextSource};
+use crate::os::mutex::lock;
+use crate::text::debug::debug_by_name;
 
-/// Milliseconds after a failure in which a proxy isn't tried first.
-pub(super) const AVOIDED: u64 = 30_000;
+/// The pause before a proxy that failed is tried again. It doubles with each further failure, up to
+/// [`LONGEST_PAUSE`].
+pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
-/// A proxy, with its authentication state and its health, shared by all pools that contain it.
-#[derive(Debug)]
-pub(super) struct PooledProxy {
-    pub(super) spec: ProxySpec,
-    /// Set if the proxy's protocol takes a password and there is one, or Kerberos tickets are used.
-    pub(super) auth: Option<AuthCache>,
-    /// A time in milliseconds; 0 unless the proxy failed and hasn't answered since.
-    avoided_until: AtomicU64,
-    answers: AtomicU64,
-    failures: AtomicU64,
+/// The longest pause between two probes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+
+/// The health of a proxy, which all pools that contain it share, also across reloads.
+#[derive(Default)]
+pub(super) struct Health {
+    state: Mutex<State>,
+    /// Held during a probe: a thread that has to end can still be in one.
+    probing: Mutex<()>,
 }
 
-/// The health of a proxy at one moment.
+debug_by_name!(Health, Watch);
+
+#[derive(Default)]
+struct State {
+    answers: u64,
+    failures: u64,
+    /// When the proxy last opened a tunnel.
+    opened: Option<Instant>,
+    /// Set from a failure to the next answer.
+    failure: Option<Failure>,
+    /// Failures since the last answer to a client. Those of clients count only while it is up.
+    in_a_row: u32,
+    /// Ends the thread that probes the proxy when it is dropped.
+    prober: Option<Sender<()>>,
+    /// The clients that are connecting and have another path.
+    watching: BTreeMap<u64, Callback>,
+    next_watch: u64,
+}
+
+type Callback = Box<dyn FnOnce() + Send>;
+
+struct Failure {
+    is_unreachable: bool,
+    /// When one client may try the proxy first; `None` if a probe decides.
+    retry_at: Option<Instant>,
+}
+
+/// The health of a proxy at one moment, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProxyHealth {
     /// Whether new tunnels go through it: its pool's latest answer came from it, and it is up.
@@ -31,75 +71,366 @@ pub(crate) struct ProxyHealth {
     pub(crate) is_down: bool,
     /// Whether it isn't tried first for now.
     pub(crate) is_avoided: bool,
-    /// Number of answers, refusals included.
+    /// Number of answers to clients, refusals included.
     pub(crate) answers: u64,
     /// Number of failures.
     pub(crate) failures: u64,
 }
 
-impl PooledProxy {
-    pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> PooledProxy {
-        let credentials = spec.credentials.clone();
-        let credentials = credentials.filter(|_| spec.protocol.has_password());
-        let has_ticket = spec.protocol == Protocol::Http && schemes.allow(Scheme::Negotiate);
-        let contexts = Some(&spec.address.host).filter(|_| has_ticket);
-        let contexts = contexts.map(|host| Arc::new(Kerberos::new(host)) as Arc<dyn ContextSource>);
-        let has_auth = credentials.is_some() || contexts.is_some();
-        let auth = AuthCache::with_contexts(credentials, contexts, schemes.clone());
-        PooledProxy {
-            auth: Some(auth).filter(|_| has_auth),
-            spec,
-            avoided_until: AtomicU64::default(),
-            answers: AtomicU64::default(),
-            failures: AtomicU64::default(),
+/// Whether a client tries a proxy in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Yes.
+    Fit,
+    /// After the others: it was reached, and failed.
+    Avoided,
+    /// After the others, and after a direct connection if that is allowed.
+    Unreachable,
+}
+
+/// The result of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The proxy answers.
+    Answering,
+    /// No connection to it can be established.
+    Unreachable,
+    /// It accepts connections and is silent, or TLS fails.
+    Silent,
+    /// It accepts connections; only a client can find out whether it works.
+    Unclear,
+    /// Nothing: this machine lacks descriptors, ports or memory.
+    Nothing,
+}
+
+impl State {
+    fn standing(&self, now: Instant) -> Standing {
+        match &self.failure {
+            Some(failure) if failure.retry_at.map_or(true, |time| time > now) => {
+                if failure.is_unreachable {
+                    Standing::Unreachable
+                } else {
+                    Standing::Avoided
+                }
+            }
+            _ => Standing::Fit,
         }
     }
 
+    fn pause(&self) -> Duration {
+        let doubled = PAUSE * (1 << self.in_a_row.saturating_sub(1).min(8));
+        doubled.min(LONGEST_PAUSE)
+    }
+
+    /// Returns when a client may try the proxy, from a failure now.
+    fn retry_at(&self, now: Instant) -> Option<Instant> {
+        match self.prober {
+            Some(_) => None,
+            None => Some(now + self.pause()),
+        }
+    }
+
+    fn recover(&mut self) {
+        self.failure = None;
+        self.prober = None;
+    }
+
+    /// Takes the result of a probe; returns whether the proxy is up again.
+    fn found(&mut self, found: Found, now: Instant) -> bool {
+        let failure = match &mut self.failure {
+            Some(failure) => failure,
+            None => return false,
+        };
+        match found {
+            Found::Nothing => return false,
+            Found::Answering => {
+                self.recover();
+                return true;
+            }
+            Found::Unreachable | Found::Silent => failure.retry_at = None,
+            Found::Unclear => failure.retry_at = Some(now),
+        }
+        failure.is_unreachable = found == Found::Unreachable;
+        self.in_a_row += 1;
+        false
+    }
+}
+
+impl Health {
     pub(super) fn is_down(&self) -> bool {
-        self.avoided_until.load(Ordering::Relaxed) > 0
+        lock(&self.state).failure.is_some()
     }
 
-    pub(super) fn is_avoided(&self, now: u64) -> bool {
-        self.avoided_until.load(Ordering::Relaxed) > now
+    pub(super) fn has_answered(&self) -> bool {
+        lock(&self.state).answers > 0
     }
 
-    /// Returns whether a client can try this proxy first. Once the avoided time is over, a single
-    /// client probes the proxy; for the others it is avoided again, until the probe's answer.
-    pub(super) fn may_be_first(&self, now: u64) -> bool {
-        match self.avoided_until.load(Ordering::Relaxed) {
-            0 => true,
-            // All other proxies are avoided, too.
-            time if time > now => true,
-            time => self
-                .avoided_until
-                .compare_exchange(time, now + AVOIDED, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok(),
+    pub(super) fn is_unreachable(&self) -> bool {
+        let failure = &lock(&self.state).failure;
+        failure
+            .as_ref()
+            .map_or(false, |failure| failure.is_unreachable)
+    }
+
+    pub(super) fn standing(&self, now: Instant) -> Standing {
+        lock(&self.state).standing(now)
+    }
+
+    /// Returns whether a client can try this proxy first. After a failure, only one client can,
+    /// until it has failed again.
+    pub(super) fn claim(&self, now: Instant) -> bool {
+        let mut state = lock(&self.state);
+        let is_fit = state.standing(now) == Standing::Fit;
+        let retry_at = state.retry_at(now);
+        if let (true, Some(failure)) = (is_fit, &mut state.failure) {
+            failure.retry_at = retry_at;
+        }
+        is_fit
+    }
+
+    /// Counts a failure, and avoids the proxy for a while. If it is unreachable, the clients that are
+    /// connecting to it and have another path learn that.
+    pub(super) fn failed(&self, now: Instant, is_unreachable: bool) {
+        let mut state = lock(&self.state);
+        state.failures += 1;
+        if state.failure.is_none() {
+            state.in_a_row += 1;
+        }
+        state.failure = Some(Failure {
+            is_unreachable,
+            retry_at: state.retry_at(now),
+        });
+        let watching = match is_unreachable {
+            true => mem::take(&mut state.watching),
+            false => BTreeMap::new(),
+        };
+        drop(state);
+        for (_, callback) in watching {
+            callback();
         }
     }
 
-    /// Counts a failure, and avoids the proxy for a while.
-    pub(super) fn failed(&self, now: u64) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
-        self.avoided_until.store(now + AVOIDED, Ordering::Relaxed);
+    /// Counts an answer to a client; the proxy is up.
+    pub(super) fn answered(&self) {
+        let mut state = lock(&self.state);
+        state.answers += 1;
+        state.in_a_row = 0;
+        state.recover();
     }
 
-    /// Counts an answer; the proxy is up.
-    pub(super) fn worked(&self) {
-        self.answers.fetch_add(1, Ordering::Relaxed);
-        self.avoided_until.store(0, Ordering::Relaxed);
+    /// Notes that the proxy has opened a tunnel.
+    pub(super) fn opened(&self, now: Instant) {
+        lock(&self.state).opened = Some(now);
+    }
+
+    /// Returns whether the proxy has opened a tunnel within this time.
+    pub(super) fn has_opened_within(&self, time: Duration, now: Instant) -> bool {
+        let opened = lock(&self.state).opened;
+        opened.map_or(false, |opened| {
+            now.saturating_duration_since(opened) <= time
+        })
+    }
+
+    /// Has `start` begin to probe the proxy, if it is down and isn't probed yet. `start` gets a channel
+    /// that is disconnected when its thread must end.
+    pub(super) fn probe(&self, start: impl FnOnce(Receiver<()>) -> bool) {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        if let (Some(failure), None) = (&mut state.failure, &state.prober) {
+            let (sender, stopped) = channel();
+            if start(stopped) {
+                failure.retry_at = None;
+                state.prober = Some(sender);
+            }
+        }
+    }
+
+    /// Ends the thread that probes the proxy.
+    pub(super) fn stop_probing(&self, now: Instant) {
+        let mut state = lock(&self.state);
+        state.prober = None;
+        let retry_at = state.retry_at(now);
+        if let Some(failure) = &mut state.failure {
+            failure.retry_at = retry_at;
+        }
+    }
+
+    /// Returns the time before the next probe.
+    pub(super) fn pause(&self) -> Duration {
+        lock(&self.state).pause()
+    }
+
+    /// Runs a probe, one at a time, and notes its result unless `is_moot` by then. Returns whether the
+    /// proxy is up again.
+    pub(super) fn probed(&self, probe: impl FnOnce() -> Found, is_moot: impl Fn() -> bool) -> bool {
+        let _alone = lock(&self.probing);
+        if is_moot() {
+            return false;
+        }
+        let found = probe();
+        let mut state = lock(&self.state);
+        if is_moot() {
+            return false;
+        }
+        state.found(found, Instant::now())
+    }
+
+    /// Calls `callback` when another client finds the proxy unreachable; dropping the result prevents
+    /// that.
+    pub(super) fn watch(self: &Arc<Health>, callback: Callback) -> Watch {
+        let mut state = lock(&self.state);
+        let number = state.next_watch;
+        state.next_watch += 1;
+        state.watching.insert(number, callback);
+        Watch {
+            health: self.clone(),
+            number,
+        }
     }
 
     /// `is_current` says whether the pool's latest answer came from this proxy.
-    pub(super) fn health(&self, is_current: bool, now: u64) -> ProxyHealth {
-        let answers = self.answers.load(Ordering::Relaxed);
-        let avoided_until = self.avoided_until.load(Ordering::Relaxed);
-        let is_down = avoided_until > 0;
+    pub(super) fn report(&self, is_current: bool, now: Instant) -> ProxyHealth {
+        let state = lock(&self.state);
+        let is_down = state.failure.is_some();
         ProxyHealth {
-            is_in_use: is_current && answers > 0 && !is_down,
+            is_in_use: is_current && state.answers > 0 && !is_down,
             is_down,
-            is_avoided: avoided_until > now,
-            answers,
-            failures: self.failures.load(Ordering::Relaxed),
+            is_avoided: state.standing(now) != Standing::Fit,
+            answers: state.answers,
+            failures: state.failures,
         }
+    }
+}
+
+/// A client that waits for a connection to a proxy, and learns when another client fails. Dropping it
+/// cancels that.
+pub struct Watch {
+    health: Arc<Health>,
+    number: u64,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _callback = lock(&self.health.state).watching.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::TryRecvError;
+
+    use super::*;
+
+    /// A proxy that is probed, and the channel of its thread.
+    fn probed(is_unreachable: bool) -> (Arc<Health>, Receiver<()>) {
+        let health = Arc::new(Health::default());
+        health.failed(Instant::now(), is_unreachable);
+        let mut stopped = None;
+        health.probe(|receiver| {
+            stopped = Some(receiver);
+            true
+        });
+        health.probe(|_| unreachable!("it is probed"));
+        (health, stopped.unwrap())
+    }
+
+    fn find(health: &Health, found: Found) -> bool {
+        health.probed(|| found, || false)
+    }
+
+    fn is_ended(stopped: &Receiver<()>) -> bool {
+        stopped.try_recv() == Err(TryRecvError::Disconnected)
+    }
+
+    #[test]
+    fn no_client_tries_a_proxy_that_is_probed_until_the_probe_is_answered() {
+        let (health, stopped) = probed(true);
+        let later = Instant::now() + PAUSE * 100;
+        assert!(!find(&health, Found::Unreachable));
+        assert_eq!(health.standing(later), Standing::Unreachable);
+        assert!(!find(&health, Found::Silent));
+        assert_eq!(health.standing(later), Standing::Avoided);
+        assert!(!health.claim(later));
+        health.failed(later, true);
+        assert!(!find(&health, Found::Nothing));
+        assert_eq!(health.standing(later), Standing::Unreachable);
+        assert!(!is_ended(&stopped));
+        assert!(find(&health, Found::Answering));
+        assert_eq!(health.standing(later), Standing::Fit);
+        assert!(is_ended(&stopped) && !health.is_down());
+    }
+
+    #[test]
+    fn after_a_probe_without_a_clear_result_one_client_tries_the_proxy() {
+        let (health, _stopped) = probed(false);
+        assert!(!find(&health, Found::Unclear));
+        let now = Instant::now();
+        assert!(health.is_down() && health.claim(now));
+        assert!(!health.claim(now), "another client");
+    }
+
+    #[test]
+    fn an_answer_to_a_client_ends_the_probes() {
+        let (health, stopped) = probed(true);
+        health.answered();
+        assert!(is_ended(&stopped));
+        // The last one is under way, and the proxy fails again.
+        health.failed(Instant::now(), true);
+        let is_up = health.probed(|| Found::Answering, || is_ended(&stopped));
+        assert!(!is_up && health.is_down());
+    }
+
+    #[test]
+    fn without_a_thread_a_client_tries_the_proxy_after_the_pause() {
+        let health = Health::default();
+        let now = Instant::now();
+        health.failed(now, true);
+        health.probe(|_| false);
+        assert!(!health.claim(now) && health.claim(now + PAUSE));
+        let (health, _stopped) = probed(true);
+        health.stop_probing(now);
+        assert!(!health.claim(now) && health.claim(now + PAUSE));
+    }
+
+    /// Otherwise a proxy that answers probes alone would hold up a client each time.
+    #[test]
+    fn the_pause_doubles_until_a_client_gets_an_answer() {
+        let (health, _stopped) = probed(true);
+        let mut pauses = vec![health.pause()];
+        for found in &[Found::Unreachable, Found::Answering] {
+            find(&health, *found);
+            pauses.push(health.pause());
+        }
+        // Those that wait for it all fail.
+        for _ in 0..10 {
+            health.failed(Instant::now(), false);
+        }
+        pauses.push(health.pause());
+        let seconds = pauses.iter().map(Duration::as_secs);
+        assert_eq!(seconds.collect::<Vec<u64>>(), [30, 60, 60, 120]);
+        for _ in 0..100 {
+            find(&health, Found::Silent);
+        }
+        assert_eq!(health.pause(), LONGEST_PAUSE);
+        health.answered();
+        health.failed(Instant::now(), true);
+        assert_eq!(health.pause(), PAUSE);
+    }
+
+    #[test]
+    fn clients_that_watch_learn_that_another_one_cannot_reach_the_proxy() {
+        let health = Arc::new(Health::default());
+        let (sender, receiver) = channel();
+        let watch = || {
+            let sender = sender.clone();
+            health.watch(Box::new(move || sender.send(()).unwrap()))
+        };
+        let (one, _two) = (watch(), watch());
+        drop(one);
+        health.failed(Instant::now(), false);
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        health.failed(Instant::now(), true);
+        health.failed(Instant::now(), true);
+        assert_eq!(receiver.try_iter().count(), 1);
     }
 }

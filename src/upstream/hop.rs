@@ -4,11 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use log::Level::Warn;
 
-use super::health::PooledProxy;
+use super::health::Watch;
+use super::pooled_proxy::PooledProxy;
 use super::{Lookup, ProxyChain, Tunnel};
 use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
@@ -20,6 +21,9 @@ use crate::proto::{Negotiation, Request, Socks4, Socks5, StandingRefusal};
 /// Time after which a SOCKS proxy that has sent nothing is suspicious: it needs no lookup and no
 /// connection to answer the first message.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
+
+/// Time before a request in which another tunnel shows that the proxy works.
+const LATELY: Duration = Duration::from_secs(30);
 
 const SUSPICION: &str = "HTTP proxies don't reply to SOCKS; if it is an HTTP proxy, use http://";
 
@@ -33,8 +37,8 @@ pub struct Hop {
     proxy: Arc<PooledProxy>,
     /// The target's address, if ptunnel looks the name up.
     address: Option<HostPort>,
-    /// Whether a SOCKS proxy has sent anything; `None` for another proxy, and for an observer, which
-    /// has its own advice.
+    /// Whether a SOCKS proxy has sent anything; `None` for another proxy, for one that has answered
+    /// before, and for an observer, which has its own advice.
     has_spoken: Option<Arc<AtomicBool>>,
     /// The refusal by an HTTP proxy that gets credentials, while it is checked.
     standing: Option<StandingRefusal>,
@@ -47,13 +51,14 @@ impl Hop {
         let is_http = proxy.spec.protocol == Protocol::Http;
         let auth = proxy.auth.as_ref().filter(|_| is_http);
         let standing = auth.map(|_| StandingRefusal::default());
+        let is_known = is_http || proxy.health.has_answered();
         Some(Hop {
             tunnel: tunnel.clone(),
             chain: chain.clone(),
             index,
             proxy,
             address: None,
-            has_spoken: if is_http || tunnel.is_for_observer() {
+            has_spoken: if is_known || tunnel.is_for_observer() {
                 None
             } else {
                 Some(Arc::default())
@@ -117,6 +122,25 @@ impl Hop {
         let send = &self.tunnel.selector().route().send_proxy_protocol;
         self.tunnel
             .encode_header(send.to_proxy.filter(|_| self.index == 0))
+    }
+
+    /// Returns whether a client that can't reach the proxy has another path, so that it should
+    /// [`watch`](Hop::watch) while it connects.
+    pub fn has_alternative(&self) -> bool {
+        self.chain.has_alternative()
+    }
+
+    /// Calls `callback` when another client finds the proxy unreachable, until the result is dropped.
+    /// Then the client need not wait any longer: it fails with [`unreachable`](Hop::unreachable).
+    pub fn watch(&self, callback: impl FnOnce() + Send + 'static) -> Watch {
+        self.proxy.health.watch(Box::new(callback))
+    }
+
+    /// Makes the error of a client that doesn't connect to the proxy because another one couldn't.
+    pub fn unreachable(&self) -> Error {
+        let why = "it was unreachable for another client";
+        let why = io::Error::new(io::ErrorKind::NotConnected, why);
+        Error::connect(self.peer(), why)
     }
 
     fn family(&self) -> Family {
@@ -277,8 +301,13 @@ impl Hop {
         );
     }
 
-    /// Makes the error of a proxy that didn't reply within `limit`.
+    /// Makes the error of a proxy that didn't reply within `limit`: the target's fault if the proxy has
+    /// opened another tunnel meanwhile or shortly before.
     pub fn late(&self, limit: Duration) -> Error {
+        let lately = limit + LATELY;
+        if self.proxy.health.has_opened_within(lately, Instant::now()) {
+            return Error::waiting(self.peer(), self.target(), limit);
+        }
         let why = Some(SUSPICION).filter(|_| self.is_suspect());
         Error::late(Phase::Handshaking, self.peer(), limit, why)
     }

@@ -1,7 +1,8 @@
 //! Which proxy comes next: chooses the paths to a destination and remembers which proxies failed.
 //! `kerberos` makes the security contexts that a proxy may require.
 //!
-//! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener`,
+//! Must not hold anything that polls or names futures. What connects runs on separate threads: the
+//! fetch of a PAC file by URL, and the probes of proxies that are down. `engine`, `inbound`, `listener`,
 //! `observe`, `demo` and `cli` use it, and the rungs of `compat/`; it uses `config`, `error`,
 //! `proto`, `text`, `os` and the log's fields.
 //!
@@ -11,6 +12,7 @@
 //! that is requested from it, and passes each [`Lookup`] to its resolver.
 
 mod address_order;
+mod blocking;
 mod chain;
 mod failover;
 mod health;
@@ -20,6 +22,8 @@ mod lookup;
 pub mod pac;
 mod pac_pools;
 mod pool;
+mod pooled_proxy;
+mod probe;
 mod selector;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -28,8 +32,10 @@ mod tunnel;
 pub use self::chain::ProxyChain;
 pub use self::failover::Failover;
 pub(crate) use self::health::ProxyHealth;
+pub use self::health::Watch;
 pub use self::hop::Hop;
 pub use self::lookup::{ChosenBy, Lookup, PerChooser};
 pub(crate) use self::pac::FetchReport;
+pub(crate) use self::probe::{Prober, Serving};
 pub use self::selector::ProxySelector;
 pub use self::tunnel::{Builder, Tunnel};

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use log::warn;
 
-use super::health::PooledProxy;
 use super::pac::Verdict;
 use super::pool::ProxyPool;
+use super::pooled_proxy::PooledProxy;
+use super::selector::HealthByName;
 use super::ProxyHealth;
 use crate::config::{ProxySpec, Route, Schemes};
 
@@ -21,11 +23,26 @@ pub(super) struct PacPools {
     pools: HashMap<String, Arc<ProxyPool>>,
     /// By the spec, as it displays.
     proxies: HashMap<String, Arc<PooledProxy>>,
+    /// What was known before a reload.
+    known: HealthByName,
     /// Notes on answers that were logged.
     noted: HashSet<String>,
 }
 
 impl PacPools {
+    /// Makes pools whose proxies begin with the health that is known.
+    pub(super) fn new(known: HealthByName) -> PacPools {
+        PacPools {
+            known,
+            ..PacPools::default()
+        }
+    }
+
+    /// Returns the proxies that the file has named.
+    pub(super) fn proxies(&self) -> impl Iterator<Item = &Arc<PooledProxy>> {
+        self.proxies.values()
+    }
+
     /// Returns the pool of a verdict of `file`: equal verdicts get the same pool, and all pools share
     /// the health of their proxies.
     pub(super) fn pool(&mut self, verdict: Verdict, file: &str, route: &Route) -> Arc<ProxyPool> {
@@ -47,7 +64,7 @@ impl PacPools {
     }
 
     /// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
-    pub(super) fn health(&self, now: u64) -> BTreeMap<String, ProxyHealth> {
+    pub(super) fn health(&self, now: Instant) -> BTreeMap<String, ProxyHealth> {
         let mut all: BTreeMap<String, ProxyHealth> = BTreeMap::new();
         for (name, health) in self.pools.values().flat_map(|pool| pool.health(now)) {
             all.entry(name)
@@ -67,9 +84,11 @@ impl PacPools {
     }
 
     fn proxy(&mut self, spec: ProxySpec, schemes: &Schemes) -> Arc<PooledProxy> {
-        let proxy = self.proxies.entry(spec.to_string());
+        let name = spec.to_string();
+        let health = self.known.get(&name).cloned().unwrap_or_default();
+        let proxy = self.proxies.entry(name);
         proxy
-            .or_insert_with(|| Arc::new(PooledProxy::new(spec, schemes)))
+            .or_insert_with(|| Arc::new(PooledProxy::new(spec, schemes, health)))
             .clone()
     }
 
@@ -105,7 +124,9 @@ mod tests {
     fn health_of_a_proxy_outlasts_its_pool() {
         let mut pools = PacPools::default();
         let two = ["a:1".to_string(), "b:1".to_string()];
-        pool(&mut pools, &two).proxies[0].failed(1);
+        let now = Instant::now();
+        let failed = pool(&mut pools, &two);
+        failed.proxies[0].health.failed(now, false);
         for count in 0..=MOST {
             let proxies = [
                 format!("c:{}", 1 + count % 16),
@@ -115,7 +136,7 @@ mod tests {
             assert!(pools.pools.len() <= MOST);
         }
         assert!(pools.pools.len() < MOST);
-        let order = pool(&mut pools, &two).order(true, 2);
+        let order = pool(&mut pools, &two).order(true, now);
         assert_eq!(order[0].1, Some(1));
     }
 
@@ -126,7 +147,7 @@ mod tests {
             let proxies = [format!("c:{}", 1 + count), format!("d:{}", 1 + count)];
             pool(&mut pools, &proxies);
             let count = pools.proxies.len();
-            assert!(count <= MOST && count == pools.health(0).len());
+            assert!(count <= MOST && count == pools.health(Instant::now()).len());
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Chooses the pool of proxies for each destination.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::health::PooledProxy;
+use super::health::Health;
 use super::pac::{FetchReport, Pac};
 use super::pac_pools::PacPools;
 use super::pool::ProxyPool;
-use super::{Lookup, ProxyHealth};
+use super::pooled_proxy::PooledProxy;
+use super::{Lookup, Prober, ProxyHealth};
 use crate::config::{HostPort, ProxySpec, Route};
 use crate::error::{Error, Peer};
 use crate::os::mutex::lock;
@@ -25,25 +27,29 @@ pub struct ProxySelector {
     direct: Arc<ProxyPool>,
     /// Set if a PAC file names the proxies, instead of `route.proxies`.
     pac: Option<(Pac, Mutex<PacPools>)>,
-    /// Time 0 of the proxies' health.
-    start: Instant,
+    /// Set for the clients of listeners, until a reload replaces the selector.
+    prober: Mutex<Option<Prober>>,
 }
+
+/// The health of proxies by their names.
+pub(super) type HealthByName = HashMap<String, Arc<Health>>;
 
 impl ProxySelector {
     /// Makes a selector without recorded failures, and starts to fetch a PAC file by URL. If the first
     /// fetch fails, tunnels do, with the reason.
     pub fn new(route: Route) -> Arc<ProxySelector> {
-        ProxySelector::after(route, None, false)
+        ProxySelector::after(route, None, false, None)
     }
 
     /// Makes the first selector of listeners: as [`new`](ProxySelector::new), but a failure of the
-    /// first fetch is logged before a client connects.
-    pub(crate) fn first(route: Route) -> Arc<ProxySelector> {
-        ProxySelector::after(route, None, true)
+    /// first fetch is logged before a client connects, and proxies that are down are probed.
+    pub(crate) fn first(route: Route, prober: Prober) -> Arc<ProxySelector> {
+        ProxySelector::after(route, None, true, Some(prober))
     }
 
-    /// Makes the selector that replaces `former` in a reload. Waits until a PAC file by URL was
-    /// fetched; if it can't be, and the URL is the same, its script stays in force.
+    /// Makes the selector that replaces `former` in a reload, with what is known about the same proxies.
+    /// Waits until a PAC file by URL was fetched; if it can't be, and the URL is the same, its script
+    /// stays in force.
     ///
     /// # Errors
     ///
@@ -51,32 +57,58 @@ impl ProxySelector {
     pub(crate) fn replacing(
         route: Route,
         former: &ProxySelector,
+        prober: Prober,
     ) -> Result<Arc<ProxySelector>, Error> {
-        let former = former.pac.as_ref().map(|(pac, _)| pac);
-        let selector = ProxySelector::after(route, former, false);
+        let selector = ProxySelector::after(route, Some(former), false, Some(prober));
         if let Some((pac, _)) = &selector.pac {
-            pac.settle(former)?;
+            pac.settle(former.pac.as_ref().map(|(pac, _)| pac))?;
         }
         Ok(selector)
     }
 
-    fn after(route: Route, former: Option<&Pac>, logs_first: bool) -> Arc<ProxySelector> {
-        let pac = route.pac.clone();
-        let pac = pac.map(|file| (Pac::new(file, former, logs_first), Mutex::default()));
-        let pooled = |specs: &[ProxySpec]| -> Vec<Arc<PooledProxy>> {
-            let specs = specs.iter().cloned();
-            let pooled = specs.map(|spec| PooledProxy::new(spec, &route.schemes));
+    fn after(
+        route: Route,
+        former: Option<&ProxySelector>,
+        logs_first: bool,
+        prober: Option<Prober>,
+    ) -> Arc<ProxySelector> {
+        let known = former.map_or_else(HashMap::new, ProxySelector::health_by_name);
+        let pooled = |specs: &[ProxySpec], known: &HealthByName| -> Vec<Arc<PooledProxy>> {
+            let pooled = specs.iter().map(|spec| {
+                let health = known.get(&spec.to_string()).cloned();
+                PooledProxy::new(spec.clone(), &route.schemes, health.unwrap_or_default())
+            });
             pooled.map(Arc::new).collect()
         };
         let direct_after = Some(route.proxies.len()).filter(|_| route.direct_fallback);
+        let pool = ProxyPool::new(pooled(&route.proxies, &known), direct_after);
+        let former = former.and_then(|former| former.pac.as_ref());
+        let pac = route.pac.clone().map(|file| {
+            let pac = Pac::new(file, former.map(|(pac, _)| pac), logs_first);
+            (pac, Mutex::new(PacPools::new(known)))
+        });
         Arc::new(ProxySelector {
-            via: pooled(&route.via),
-            pool: Arc::new(ProxyPool::new(pooled(&route.proxies), direct_after)),
+            via: pooled(&route.via, &HashMap::new()),
+            pool: Arc::new(pool),
             direct: Arc::new(ProxyPool::new(Vec::new(), Some(0))),
             pac,
-            start: Instant::now(),
+            prober: Mutex::new(prober),
             route,
         })
+    }
+
+    /// Returns the health of the first proxies of chains.
+    fn health_by_name(&self) -> HealthByName {
+        let all = self.first_proxies().into_iter();
+        all.map(|proxy| (proxy.spec.to_string(), proxy.health.clone()))
+            .collect()
+    }
+
+    fn first_proxies(&self) -> Vec<Arc<PooledProxy>> {
+        match &self.pac {
+            None => self.pool.proxies.clone(),
+            Some((_, pools)) => lock(pools).proxies().cloned().collect(),
+        }
     }
 
     /// Returns the route that the selector was made from.
@@ -96,9 +128,18 @@ impl ProxySelector {
         }
     }
 
-    /// Returns the time of the proxies' health, in milliseconds.
-    pub(super) fn now(&self) -> u64 {
-        self.start.elapsed().as_millis() as u64
+    /// Starts to probe a proxy if it is down: after its pause, or with `is_due` at once.
+    pub(super) fn probe(&self, proxy: &Arc<PooledProxy>, is_due: bool) {
+        if let Some(prober) = &*lock(&self.prober) {
+            prober.probe(proxy, &self.route, is_due);
+        }
+    }
+
+    /// Probes the proxies that were down before the selector was made.
+    pub(crate) fn probe_all(&self) {
+        for proxy in self.first_proxies() {
+            self.probe(&proxy, true);
+        }
     }
 
     /// Returns whether the proxies are a configured list, in which each has its index.
@@ -110,8 +151,8 @@ impl ProxySelector {
     /// each that a PAC file has named.
     pub(crate) fn health(&self) -> Vec<(String, ProxyHealth)> {
         let mut health: Vec<(String, ProxyHealth)> = match &self.pac {
-            None => self.pool.health(self.now()).collect(),
-            Some((_, pools)) => lock(pools).health(self.now()).into_iter().collect(),
+            None => self.pool.health(Instant::now()).collect(),
+            Some((_, pools)) => lock(pools).health(Instant::now()).into_iter().collect(),
         };
         for (name, _) in &mut health {
             for proxy in &self.route.via {
@@ -121,10 +162,14 @@ impl ProxySelector {
         health
     }
 
-    /// Ends the thread that fetches a PAC file by URL: new tunnels have another selector.
+    /// Ends the threads that fetch a PAC file by URL and probe proxies: new tunnels have another selector.
     pub(crate) fn retire(&self) {
         if let Some((pac, _)) = &self.pac {
             pac.stop();
+        }
+        *lock(&self.prober) = None;
+        for proxy in self.first_proxies() {
+            proxy.health.stop_probing(Instant::now());
         }
     }
 
@@ -159,6 +204,9 @@ impl ProxySelector {
         let answer = pac.ask(destination, limit)?;
         let verdict = pac.verdict(destination.address, &answer)?;
         let pool = lock(pools).pool(verdict, pac.name(), &self.route);
+        for proxy in &pool.proxies {
+            self.probe(proxy, true); // if it was down before a reload
+        }
         Ok((answer, pool))
     }
 
@@ -203,7 +251,7 @@ mod tests {
 
     use super::super::{ChosenBy, Hop, ProxyChain, Tunnel};
     use super::*;
-    use crate::config::{Family, Version};
+    use crate::config::{Family, Timeouts, Version};
 
     fn selector(proxies: &[&str], via: &[&str]) -> Arc<ProxySelector> {
         let specs = |urls: &[&str]| urls.iter().map(|url| url.parse().unwrap()).collect();
@@ -224,7 +272,7 @@ mod tests {
 
     fn hops_for(tunnel: &Tunnel, index: usize) -> Vec<Hop> {
         let selector = tunnel.selector();
-        let chain = ProxyChain::new(selector, &selector.pool, index);
+        let chain = ProxyChain::new(selector, &selector.pool, index, false);
         let last = chain.last_hop(tunnel);
         let mut hops: Vec<Hop> = iter::successors(last, Hop::previous).collect();
         hops.reverse();
@@ -234,7 +282,7 @@ mod tests {
     #[test]
     fn each_proxy_of_a_chain_gets_a_request_for_the_next_one() {
         let selector = selector(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
-        let chain = ProxyChain::new(&selector, &selector.pool, 1);
+        let chain = ProxyChain::new(&selector, &selector.pool, 1, false);
         let expected = "through b:1 via m:2 via socks5h://n:3";
         assert_eq!(chain.to_string(), expected);
         let hops: Vec<String> = hops(&selector, 1, "d:4")
@@ -337,5 +385,35 @@ mod tests {
         assert!(said(0).contains("Basic am9lOng=") && said(0).starts_with("CONNECT m:2 "));
         assert!(said(1).contains("Basic YW5uOnk=") && said(1).starts_with("CONNECT n:3 "));
         assert!(!said(2).contains("Basic") && said(2).starts_with("CONNECT d:4 "));
+    }
+
+    /// Regression: after a reload, the first client waited again for a proxy that was known to be down, and
+    /// its counters were added up elsewhere.
+    #[test]
+    fn a_reload_keeps_what_is_known_about_its_proxies() {
+        let mut route = Route {
+            proxies: vec!["a:1".parse().unwrap(), "b:1".parse().unwrap()],
+            ..Route::default()
+        };
+        let first = ProxySelector::new(route.clone());
+        let health = |selector: &ProxySelector, index: usize| selector.health()[index].1;
+        first.pool.proxies[0].health.failed(Instant::now(), true);
+        first.pool.answered(1);
+        route.proxies = vec!["b:1".parse().unwrap(), "a:1".parse().unwrap()];
+        let prober = Prober::new(&Arc::default(), &Timeouts::DEFAULT); // no listener is open
+        let second = ProxySelector::replacing(route.clone(), &first, prober.clone()).unwrap();
+        assert_eq!(
+            (health(&second, 0).answers, health(&second, 1).failures),
+            (1, 1)
+        );
+        assert!(health(&second, 1).is_down && health(&second, 1).is_avoided);
+        route.proxies.pop();
+        let third = ProxySelector::replacing(route.clone(), &second, prober.clone()).unwrap();
+        route.proxies.push("a:1".parse().unwrap());
+        let fourth = ProxySelector::replacing(route, &third, prober).unwrap();
+        assert_eq!(
+            (health(&fourth, 0).answers, health(&fourth, 1).failures),
+            (1, 0)
+        );
     }
 }

@@ -138,6 +138,8 @@ pub fn start(origin: SocketAddr) -> Peer {
         let asked = |habit: &&Habit| head.contains(&habit.destination());
         if let Some(habit) = HABITS.iter().find(asked) {
             habit.practise(connection, origin);
+        } else if head.starts_with("OPTIONS ") {
+            connection.send("HTTP/1.1 501 Not Implemented\r\n\r\n"); // to a probe
         }
     })
 }

@@ -14,7 +14,7 @@ use crate::verdict::{Rest, Verdict};
 use crate::watch::{Load, Reading, Sample, Watch};
 
 /// Maximum time to wait for unused resources to be freed.
-const KEPT: Duration = Duration::from_secs(15);
+const KEPT: Duration = Duration::from_secs(45);
 
 /// The duration of each part.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,8 @@ fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Du
         .map(|process| thread::spawn(move || process.settle()))
         .collect();
     settling.into_iter().for_each(joined);
-    // A runtime can keep a thread for some seconds after its last use.
+    // A runtime can keep a thread for some seconds after its last use, and a proxy that failed last is
+    // probed by one after 30 seconds.
     let deadline = Instant::now() + KEPT;
     let is_back = |now: Vec<Reading>| match first {
         Some(first) => now

@@ -195,18 +195,7 @@ fn each_proxy_gets_only_its_own_target_and_credentials() {
 
 /// Returns a proxy that connects every tunnel to `target`.
 fn relaying(target: SocketAddr) -> Peer {
-    Peer::granting(move |connection| {
-        let far = Connection::open(target);
-        let (mut down, mut up) = (connection.handle(), far.handle());
-        let (mut from, mut to) = (connection, far);
-        let downwards = std::thread::spawn(move || {
-            let _ = std::io::copy(&mut up, &mut down);
-            down.finish_sending();
-        });
-        let _ = std::io::copy(&mut from, &mut to);
-        to.finish_sending();
-        downwards.join().unwrap();
-    })
+    Peer::granting(move |connection| connection.join(Connection::open(target)))
 }
 
 /// The replies of both proxies and the destination's first bytes arrive in one segment. Each part

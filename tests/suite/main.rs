@@ -2,7 +2,7 @@
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. `access`, `authorization`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
-//! `forward`, `half_close`, `listen_tls`, `pac`, `pac_url`, `proxy_protocol`, `real`, `redirect`,
+//! `forward`, `half_close`, `listen_tls`, `pac`, `pac_url`, `probes`, `proxy_protocol`, `real`, `redirect`,
 //! `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`,
 //! `unix` and `users` use real proxies, servers and clients; everywhere else the peers are scripted
 //! and in this process.
@@ -49,6 +49,7 @@ mod names;
 mod pac;
 mod pac_url;
 mod password_command;
+mod probes;
 mod proxy_protocol;
 mod readme;
 mod real;

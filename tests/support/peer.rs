@@ -258,6 +258,19 @@ impl Connection {
             }
         }
     }
+
+    /// Carries bytes between both connections, until both have ended.
+    pub fn join(self, far: Connection) {
+        let (mut down, mut up) = (self.handle(), far.handle());
+        let (mut from, mut to) = (self, far);
+        let downwards = thread::spawn(move || {
+            let _ = io::copy(&mut up, &mut down);
+            down.finish_sending();
+        });
+        let _ = io::copy(&mut from, &mut to);
+        to.finish_sending();
+        downwards.join().unwrap();
+    }
 }
 
 impl Read for Connection {
@@ -488,7 +501,7 @@ pub fn closed_address() -> SocketAddr {
 /// full.
 pub struct Blackhole {
     listener: TcpListener,
-    _waiting: Vec<TcpStream>,
+    waiting: Vec<TcpStream>,
 }
 
 impl Blackhole {
@@ -503,13 +516,19 @@ impl Blackhole {
             waiting.push(stream);
             assert!(waiting.len() < 100, "the backlog does not fill");
         }
-        Blackhole {
-            listener,
-            _waiting: waiting,
-        }
+        Blackhole { listener, waiting }
     }
 
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().expect("an address")
+    }
+
+    /// Returns the listener, which accepts connections from now on.
+    pub fn wake(self) -> TcpListener {
+        sys::set_backlog(&self.listener, 128);
+        for _ in self.waiting {
+            self.listener.accept().expect("a connection");
+        }
+        self.listener
     }
 }

@@ -24,7 +24,7 @@ pub(super) const PROXIES: &[Flag] = &[
          Several proxies are tried in order for each new connection. ptunnel tries the next one if \
          a proxy can't be reached, doesn't reply, or sends an invalid reply. A refusal is final, \
          except for the statuses of `--failover-on`. A proxy that failed isn't tried first again \
-         for 30 seconds.\n\n\
+         before a probe in the background finds it up.\n\n\
          Without this option, ptunnel uses `https_proxy`, then `all_proxy`, each in lower case \
          before upper case. It reads `socks://` there as `socks5h://`. It doesn't use \
          `http_proxy`, whose proxy may not support CONNECT.",
@@ -112,8 +112,9 @@ pub(super) const PROXIES: &[Flag] = &[
         "Connect directly if no proxy can be reached",
     )
     .described(
-        "ptunnel logs a warning for each direct connection. It never bypasses a proxy that \
-         refused, an `https://` proxy whose certificate is invalid, or a later proxy of a chain. \
+        "ptunnel logs a warning for each direct connection. Only the first client waits for a proxy \
+         that can't be reached, until a probe in the background reaches it. ptunnel never bypasses a \
+         proxy that refused, an `https://` proxy whose certificate is invalid, or a later proxy of a chain. \
          The option also lets ptunnel start without any proxy.",
     )
     .example("ptunnel -p proxy.example:3128 --direct-fallback 8993:imap.example.org:993"),
@@ -129,7 +130,9 @@ pub(super) const PROXIES: &[Flag] = &[
          statuses that your proxies send for their own faults, because many proxies also send them \
          when the destination is down or forbidden.\n\n\
          The option has risks. A destination that is down is requested once through each proxy. The next proxy can allow \
-         what the first forbids with such a status. A 504 costs the time that the proxy waited.\n\n\
+         what the first forbids with such a status. A 504 costs the time that the proxy waited; \
+         it includes a destination for which the proxy waits longer than `--handshake-timeout`, while it \
+         opens tunnels for others.\n\n\
          All other statuses stay final, as do refusals by `--via` proxies and SOCKS proxies. No \
          refusal leads to a direct connection.",
     )

@@ -31,7 +31,7 @@ use crate::observe::diagnose::PathOpener;
 use crate::observe::status::{self, Registry};
 use crate::observe::turned_away::TurnedAway;
 use crate::os::resolver;
-use crate::upstream::ProxySelector;
+use crate::upstream::{Prober, ProxySelector, Serving};
 
 pub(crate) use self::summary::print_lines;
 pub use self::summary::ReloadSummary;
@@ -50,6 +50,8 @@ pub struct ListenerSet {
     /// The status server's list of the listeners, if there is a status server.
     registry: Option<Arc<Registry>>,
     listeners: Vec<OpenListener>,
+    /// Alive as long as one of them is open.
+    serving: Weak<Serving>,
     /// The selector of the clients that connect now; `None` before the first configuration.
     selector: Option<Arc<ProxySelector>>,
 }
@@ -68,6 +70,7 @@ struct OpenListener {
 /// The listeners of a new configuration, ready to replace the open ones.
 struct Plan {
     listeners: Vec<(ConfiguredListener, Planned)>,
+    serving: Arc<Serving>,
     selector: Arc<ProxySelector>,
 }
 
@@ -107,6 +110,7 @@ impl ListenerSet {
             logins: Logins::default(),
             registry,
             listeners: Vec::new(),
+            serving: Weak::new(),
             selector: None,
         };
         let (plan, threads) = set.prepare(config)?;
@@ -151,9 +155,11 @@ impl ListenerSet {
     fn prepare<L: Listen>(&self, config: &Config) -> Result<(Plan, BoundListeners<L>), Error> {
         // Shared, so that all clients use what one of them learned about a dead proxy.
         let route = config.route.clone();
+        let serving = self.serving.upgrade().unwrap_or_default();
+        let prober = Prober::new(&serving, &config.timeouts);
         let selector = match &self.selector {
-            None => ProxySelector::first(route),
-            Some(former) => ProxySelector::replacing(route, former)?,
+            None => ProxySelector::first(route, prober),
+            Some(former) => ProxySelector::replacing(route, former, prober)?,
         };
         let keepalive = config.timeouts.tcp_keepalive;
         let mut listeners = Vec::new();
@@ -163,7 +169,7 @@ impl ListenerSet {
                 Planned::Kept(index)
             } else {
                 let (bound, sockets, file) = bind(&configured, self.threads, keepalive)?;
-                let (open, closed) = SocketsGuard::new(file);
+                let (open, closed) = SocketsGuard::new(file, serving.clone());
                 let handle = ListenerHandle::pending(configured.kind.clone());
                 for (listeners, listening) in threads.iter_mut().zip(sockets) {
                     listeners.push(BoundListener {
@@ -184,6 +190,7 @@ impl ListenerSet {
         }
         let plan = Plan {
             listeners,
+            serving,
             selector,
         };
         Ok((plan, threads))
@@ -257,9 +264,11 @@ impl ListenerSet {
         }
         let former: Vec<OpenListener> = former.into_iter().flatten().collect();
         former.iter().for_each(|listener| listener.handle.close());
-        if let Some(former) = self.selector.replace(plan.selector) {
+        self.serving = Arc::downgrade(&plan.serving);
+        if let Some(former) = self.selector.replace(plan.selector.clone()) {
             former.retire();
         }
+        plan.selector.probe_all();
         if let (Some(registry), Some(snapshot)) = (registry, snapshot) {
             registry.publish(snapshot);
         }

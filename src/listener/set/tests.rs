@@ -69,6 +69,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         logins: Logins::default(),
         registry: None,
         listeners: Vec::new(),
+        serving: Weak::new(),
         selector: None,
     };
     // As `ListenerSet::open`, without the printed lines and the status server.

@@ -18,11 +18,13 @@ pub(super) enum Advice {
 impl Advice {
     /// Returns the advice for an error, or `None` when the error's text includes advice.
     /// `is_secure` means TLS with the proxy, which can reject the client certificate after the
-    /// handshake, as nginx does. `is_direct` means a path without proxies. `before` are the proxies
-    /// in front of the peer that failed.
+    /// handshake, as nginx does. `has_replied` means that the proxy has replied to an earlier message.
+    /// `is_direct` means a path without proxies. `before` are the proxies in front of the peer that
+    /// failed.
     pub(super) fn after(
         step: TestStep,
         is_secure: bool,
+        has_replied: bool,
         is_direct: bool,
         error: &Error,
         before: &[&ProxySpec],
@@ -50,11 +52,6 @@ impl Advice {
                  address family"
             }
             (_, Cause::Tls) => return Advice::without_tls(error, before),
-            (TestStep::Socks5, Cause::HandshakeTimeout)
-            | (TestStep::Socks4, Cause::HandshakeTimeout) => {
-                "check that a SOCKS proxy of this version, without TLS, listens on this port: it \
-                 accepts connections and sends nothing; --handshake-timeout gives it more time"
-            }
             (_, Cause::HandshakeTimeout) if error.is_of_destinations_tls() => {
                 "check that the scheme fits the port, which sends nothing: with tls://, TLS starts at \
                  once, with starttls-imap:// and -smtp:// after the server's greeting; \
@@ -65,14 +62,7 @@ impl Advice {
                 "check the port, which accepts connections and sends nothing; if the proxy doesn't \
                  speak TLS there, use http://; --handshake-timeout gives it more time"
             }
-            (_, Cause::HandshakeTimeout) if is_secure => {
-                "see the proxy's log: it accepts TLS and sends nothing; --handshake-timeout gives \
-                 it more time"
-            }
-            (_, Cause::HandshakeTimeout) => {
-                "check the port, which accepts connections and sends nothing; if the proxy requires \
-                 TLS, use https://; --handshake-timeout gives it more time"
-            }
+            (_, Cause::HandshakeTimeout) => Advice::on_silence(step, is_secure, has_replied),
             (_, Cause::Lost) if is_secure => {
                 "see the proxy's log: it may require a client certificate, or another one \
                  (--proxy-cert), or not serve this machine"
@@ -107,6 +97,37 @@ impl Advice {
                  an address"
             }
         })
+    }
+
+    /// Returns advice about a proxy that didn't reply to a request. It names the destination first, for
+    /// which proxies wait longer than ptunnel: squid for a minute.
+    fn on_silence(step: TestStep, is_secure: bool, has_replied: bool) -> &'static str {
+        match step {
+            _ if has_replied => {
+                "check the destination's name and port: the proxy replies, and waits for the \
+                 destination; with --handshake-timeout 90, most proxies report why"
+            }
+            // Nothing was requested yet.
+            TestStep::Socks5 => {
+                "check that a SOCKS proxy of this version, without TLS, listens on this port: it \
+                 accepts connections and sends nothing; --handshake-timeout gives it more time"
+            }
+            TestStep::Socks4 => {
+                "check the destination's name and port, for which the proxy probably waits; or check \
+                 that a SOCKS proxy of this version, without TLS, listens on this port: it accepts \
+                 connections and sends nothing"
+            }
+            _ if is_secure => {
+                "check the destination's name and port, for which the proxy probably waits: with \
+                 --handshake-timeout 90, most proxies report why; or see the proxy's log: it accepts \
+                 TLS and sends nothing"
+            }
+            _ => {
+                "check the destination's name and port, for which the proxy probably waits: with \
+                 --handshake-timeout 90, most proxies report why; or check the port of the proxy, \
+                 which accepts connections and sends nothing; if it requires TLS, use https://"
+            }
+        }
     }
 
     fn on_connection(error: &Error) -> Option<&'static str> {
@@ -233,11 +254,13 @@ impl fmt::Display for Advice {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::error::Peer;
+    use crate::error::{Peer, Phase};
 
     fn advice(step: TestStep, is_direct: bool, error: &Error) -> String {
-        let advice = Advice::after(step, false, is_direct, error, &[]);
+        let advice = Advice::after(step, false, false, is_direct, error, &[]);
         advice.expect("an advice").to_string()
     }
 
@@ -281,5 +304,39 @@ mod tests {
         let text = |is_direct| advice(TestStep::FirstByte, is_direct, &error);
         assert!(!text(true).contains("prox"), "{}", text(true));
         assert!(text(false).contains("some proxies"), "{}", text(false));
+    }
+
+    /// Regression: only the port was named, although the proxy was waiting for the destination.
+    #[test]
+    fn a_silent_proxy_is_named_after_the_destination_unless_nothing_was_requested() {
+        let proxy = Peer::Proxy("p.example:1".parse().unwrap());
+        let error = Error::timed_out(Phase::Handshaking, proxy, Duration::from_secs(30));
+        let text = |step, is_secure, has_replied| {
+            let advice = Advice::after(step, is_secure, has_replied, false, &error, &[]);
+            advice.expect("an advice").to_string()
+        };
+        for (step, is_secure, has_replied, or) in &[
+            (TestStep::Connect, false, false, "the port of the proxy"),
+            (TestStep::Connect, true, false, "the proxy's log"),
+            (
+                TestStep::Socks4,
+                false,
+                false,
+                "a SOCKS proxy of this version",
+            ),
+            (
+                TestStep::Authentication,
+                false,
+                true,
+                "most proxies report why",
+            ),
+            (TestStep::Socks5, false, true, "most proxies report why"),
+        ] {
+            let text = text(*step, *is_secure, *has_replied);
+            assert!(text.starts_with("check the destination's name"), "{}", text);
+            assert!(text.contains(or), "{}", text);
+        }
+        let text = text(TestStep::Socks5, false, false);
+        assert!(!text.contains("destination"), "{}", text);
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Transcript {
     step: Option<(TestStep, Instant)>,
     /// Whether the current hop uses TLS.
     is_secure: bool,
+    /// Whether the proxy of the current hop has replied to a message.
+    has_replied: bool,
     /// Whether the last path has failed and its error has been printed.
     has_failed: bool,
     /// The first error of writing.
@@ -56,6 +58,7 @@ impl Transcript {
             auth: None,
             step: None,
             is_secure: false,
+            has_replied: false,
             has_failed: false,
             written: Ok(()),
         };
@@ -106,6 +109,7 @@ impl Transcript {
 
     fn start_hop(&mut self, hop: &Hop) {
         self.is_secure = false;
+        self.has_replied = false;
         if hop.is_of_chain() {
             self.start_line(format_args!("asking {} for {}\n", hop.spec(), hop.target()));
         }
@@ -142,6 +146,7 @@ impl Transcript {
     }
 
     fn repeat_request(&mut self, negotiation: &Negotiation) {
+        self.has_replied = true;
         if let Some(auth) = negotiation.auth_method() {
             self.auth = Some(auth);
             self.end_step(&AuthRequested(auth));
@@ -197,9 +202,9 @@ impl Transcript {
         } else {
             self.hop.iter().flat_map(Hop::before).collect()
         };
-        let is_secure = self.is_secure;
+        let (is_secure, has_replied) = (self.is_secure, self.has_replied);
         let is_direct = self.path.iter().flat_map(ProxyChain::proxies).count() == 0;
-        let advise = |step| Advice::after(step, is_secure, is_direct, error, &before);
+        let advise = |step| Advice::after(step, is_secure, has_replied, is_direct, error, &before);
         if let Some(advice) = step.and_then(advise) {
             self.print(format_args!("  {:<26}try: {}\n", "", advice));
         }

@@ -129,19 +129,19 @@ pub(super) fn page(registry: &Registry) -> String {
     of_proxies(
         "ptunnel_proxy_down",
         "gauge",
-        "1 if the proxy failed and hasn't replied since.",
+        "1 if the proxy failed and hasn't replied to a client or a probe since.",
         &|health| health.is_down as u64,
     );
     of_proxies(
         "ptunnel_proxy_avoided",
         "gauge",
-        "1 if the proxy failed in the last 30 seconds and isn't tried first.",
+        "1 if the proxy is down and no client tries it first.",
         &|health| health.is_avoided as u64,
     );
     of_proxies(
         "ptunnel_proxy_answers_total",
         "counter",
-        "Requests that the proxy replied to, including refusals.",
+        "Requests of clients that the proxy replied to, including refusals.",
         &|health| health.answers,
     );
     of_proxies(

@@ -5,7 +5,6 @@
 //! closed listener is shown while it has clients, and at least until the next reload, so that its
 //! last numbers can be scraped. After that they are part of the totals only, which never decrease.
 
-use std::collections::HashMap;
 use std::fs;
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -38,8 +37,6 @@ pub(crate) struct Snapshot {
     pub(super) listeners: Vec<ListenerEntry>,
     /// Totals of the listeners that are no longer shown.
     retired: Totals,
-    /// Counters of each proxy up to the last reload.
-    earlier: HashMap<String, ProxyHealth>,
 }
 
 /// The service of a listener, as the status server shows it.
@@ -96,7 +93,6 @@ impl Registry {
     /// Starts the snapshot of a new configuration.
     pub(crate) fn begin(&self, config: &Config, selector: &Arc<ProxySelector>) -> SnapshotBuilder {
         let mut snapshot = self.snapshot();
-        snapshot.earlier = snapshot.proxies().into_iter().collect();
         snapshot.timeouts = config.timeouts.clone();
         snapshot.selector = Some(selector.clone());
         SnapshotBuilder {
@@ -190,17 +186,8 @@ impl Snapshot {
 
     /// Returns the proxies in the configured order, with their counters since the start.
     pub(super) fn proxies(&self) -> Vec<(String, ProxyHealth)> {
-        let proxies = self.selector.iter().flat_map(|selector| selector.health());
-        proxies
-            .map(|(name, mut health)| {
-                if let Some(earlier) = self.earlier.get(&name) {
-                    health.is_down |= earlier.is_down && health.answers == 0;
-                    health.answers += earlier.answers;
-                    health.failures += earlier.failures;
-                }
-                (name, health)
-            })
-            .collect()
+        let selector = self.selector.as_ref();
+        selector.map_or_else(Vec::new, |selector| selector.health())
     }
 
     /// Returns the name of the PAC file, and its fetches if it is by URL.
@@ -319,26 +306,6 @@ mod tests {
         let snapshot = registry.snapshot();
         let proxies = snapshot.proxies().into_iter().map(|(proxy, _)| proxy);
         assert_eq!(proxies.collect::<Vec<String>>(), ["q:1"]);
-    }
-
-    /// Each reload creates a selector without counters. The counters of a removed proxy are
-    /// dropped, since reloads can add other proxies for years.
-    #[test]
-    fn a_proxy_keeps_its_counters_while_it_is_configured() {
-        let registry = Registry::new(TurnedAway::default(), None);
-        let listeners = &[("l:1", "a:1")][..];
-        for expected in 1..4 {
-            change(&registry, "p:1", listeners);
-            let snapshot = registry.snapshot();
-            let mut failover = snapshot.first_tunnel().unwrap().failover().unwrap();
-            failover.next().unwrap().worked();
-            let (name, health) = registry.snapshot().proxies().remove(0);
-            assert_eq!((&name[..], health.answers), ("p:1", expected));
-        }
-        change(&registry, "q:1", listeners);
-        change(&registry, "p:1", listeners);
-        assert_eq!(registry.snapshot().proxies()[0].1.answers, 0);
-        assert_eq!(registry.snapshot().earlier.len(), 1);
     }
 
     /// The tunnels of each single listener are within the bound.

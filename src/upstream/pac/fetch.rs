@@ -4,16 +4,16 @@
 //! of `--proxy-cacert`, and its time limit would leave out the name lookup.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use log::warn;
+
 use super::MAX_SIZE;
-use crate::config::{Host, HostPort, PacFetch, PacUrl};
+use crate::config::{HostPort, PacFetch, PacUrl, TlsSpec};
 use crate::os::deadline_stream::DeadlineStream;
-use crate::os::resolver::look_up_until;
 use crate::proto::Download;
 use crate::text::seconds::Seconds;
-use crate::upstream::address_order::in_order;
+use crate::upstream::blocking::{self, Unreachable};
 
 /// Maximum time of a fetch, from the name lookup to the last byte.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
@@ -26,15 +26,15 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn fetch(from: &PacFetch, limit: Duration) -> Result<Vec<u8>, String> {
     let until = Instant::now() + limit;
     let address = &from.url.address;
-    let found = look_up(address, until).and_then(|found| in_order(found, from.family));
-    let found = found.map_err(|e| format!("cannot resolve {}: {}", address.host, e))?;
-    let socket = connect(&found, until);
-    let socket = socket.map_err(|e| format!("cannot connect to {}: {}", address, e))?;
-    let mut stream = DeadlineStream::new(socket);
+    let connected = blocking::connect(address, from.family, until);
+    let mut stream = connected.map_err(|fault| match fault {
+        Unreachable::Name(e) => format!("cannot resolve {}: {}", address.host, e),
+        Unreachable::Connection(e) => format!("cannot connect to {}: {}", address, e),
+    })?;
     stream.limit(until.saturating_duration_since(Instant::now()));
     let answer = match &from.tls {
         None => exchange(stream, &from.url),
-        Some(tls) => layer::secure(stream, tls, address).and_then(|s| exchange(s, &from.url)),
+        Some(tls) => secure(stream, tls, address).and_then(|s| exchange(s, &from.url)),
     };
     answer.map_err(|fault| match fault {
         Fault::Lost(e) if e.kind() == ErrorKind::TimedOut => {
@@ -51,26 +51,20 @@ enum Fault {
     Other(String),
 }
 
-fn look_up(address: &HostPort, until: Instant) -> io::Result<Vec<SocketAddr>> {
-    match &address.host {
-        Host::Ip(ip) => Ok(vec![(*ip, address.port).into()]),
-        Host::Name(name) => look_up_until(name.clone(), address.port, until),
+fn secure(
+    stream: DeadlineStream,
+    tls: &TlsSpec,
+    address: &HostPort,
+) -> Result<impl Read + Write, Fault> {
+    let secured = blocking::secure(stream, tls, address).map_err(|e| match e.kind() {
+        ErrorKind::TimedOut => Fault::Lost(e),
+        _ => Fault::Other(format!("TLS handshake with {} failed: {}", address, e)),
+    });
+    let (stream, warning) = secured?;
+    if let Some(warning) = warning {
+        warn!("{}: {}", address, warning);
     }
-}
-
-/// Connects to the first address that accepts. Each gets an equal share of the time that is left.
-fn connect(found: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
-    let mut last = ErrorKind::TimedOut.into();
-    for (index, address) in found.iter().enumerate() {
-        let left = until.saturating_duration_since(Instant::now());
-        // Zero would be an error.
-        let share = (left / (found.len() - index) as u32).max(Duration::from_millis(1));
-        match TcpStream::connect_timeout(address, share) {
-            Ok(socket) => return Ok(socket),
-            Err(e) => last = e,
-        }
-    }
-    Err(last)
+    Ok(stream)
 }
 
 fn exchange(mut stream: impl Read + Write, url: &PacUrl) -> Result<Vec<u8>, Fault> {
@@ -84,84 +78,6 @@ fn exchange(mut stream: impl Read + Write, url: &PacUrl) -> Result<Vec<u8>, Faul
         if is_complete.map_err(|e| Fault::Other(e.to_string()))? {
             return Ok(reply.into_content());
         }
-    }
-}
-
-#[cfg(feature = "tls")]
-mod layer {
-    use std::io::{self, Read, Write};
-
-    use log::warn;
-    use openssl::ssl::{ErrorCode, SslStream};
-
-    use super::{DeadlineStream, Fault};
-    use crate::config::{HostPort, TlsPeer, TlsSpec};
-    use crate::upstream::tls::{explain, is_without_data, TlsSetup};
-
-    /// TLS over a socket. Only close_notify ends it.
-    pub(super) struct Secured {
-        stream: SslStream<DeadlineStream>,
-        peer: TlsPeer,
-    }
-
-    pub(super) fn secure(
-        stream: DeadlineStream,
-        tls: &TlsSpec,
-        address: &HostPort,
-    ) -> Result<Secured, Fault> {
-        let failed = |e: io::Error| match e.kind() {
-            io::ErrorKind::TimedOut => Fault::Lost(e),
-            _ => Fault::Other(format!("TLS handshake with {} failed: {}", address, e)),
-        };
-        let TlsSetup {
-            ssl, report, peer, ..
-        } = TlsSetup::new(tls, address).map_err(failed)?;
-        let stream = SslStream::new(ssl, stream).map_err(|e| failed(e.into()))?;
-        let mut secured = Secured { stream, peer };
-        let connected = secured.stream.connect();
-        connected.map_err(|e| failed(report.explain(e)))?;
-        if let Some(warning) = report.warning() {
-            warn!("{}: {}", address, warning);
-        }
-        Ok(secured)
-    }
-
-    impl Read for Secured {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            loop {
-                match self.stream.ssl_read(buffer) {
-                    Err(e) if e.code() == ErrorCode::ZERO_RETURN => return Ok(0),
-                    // The deadline bounds the number of such records.
-                    Err(e) if is_without_data(&e) => {}
-                    read => return read.map_err(|e| explain(e, self.peer)),
-                }
-            }
-        }
-    }
-
-    impl Write for Secured {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let written = self.stream.ssl_write(bytes);
-            written.map_err(|e| explain(e, self.peer))
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-}
-
-#[cfg(not(feature = "tls"))]
-mod layer {
-    use super::{DeadlineStream, Fault};
-    use crate::config::{HostPort, TlsSpec};
-
-    pub(super) fn secure(
-        _: DeadlineStream,
-        tls: &TlsSpec,
-        _: &HostPort,
-    ) -> Result<DeadlineStream, Fault> {
-        match *tls {}
     }
 }
 

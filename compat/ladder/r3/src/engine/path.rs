@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use log::debug;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::limits::within;
@@ -118,6 +119,7 @@ impl Engine {
             Some(previous) => self.connect(previous).await,
             None => {
                 let dialed = self.dial(hop.peer(), hop.lookup());
+                let dialed = unless_unreachable(dialed, hop);
                 let (stream, header) = (dialed.await?, hop.proxy_header());
                 // The send buffer of a new connection has room for it.
                 announce(stream, header, hop.peer()).await
@@ -230,5 +232,22 @@ async fn warning_after<T>(time: Duration, hop: &Hop, future: impl Future<Output 
             hop.warn_of_silence();
             future.await
         }
+    }
+}
+
+/// Returns what the future resolves to, or fails once another client finds the proxy unreachable, if
+/// this one has another path.
+async fn unless_unreachable<T>(
+    dialed: impl Future<Output = Result<T, Error>>,
+    hop: &Hop,
+) -> Result<T, Error> {
+    if !hop.has_alternative() {
+        return dialed.await;
+    }
+    let (sender, found) = oneshot::channel::<()>();
+    let _watch = hop.watch(move || drop(sender));
+    tokio::select! {
+        dialed = dialed => dialed,
+        _ = found => Err(hop.unreachable()),
     }
 }

@@ -1,0 +1,152 @@
+//! Probes the proxies that are down, so that they are used and shown as up again without a client that
+//! tries them.
+//!
+//! A probe is a connection, TLS if the proxy speaks it, and the `Ping` of its protocol: a connection
+//! alone doesn't prove that a program behind it answers. It names no destination and sends no
+//! credentials. A proxy that answers with anything else is left to a client to try, as is a SOCKS4 proxy
+//! that had accepted connections, because SOCKS4 has no such message.
+//!
+//! Each proxy that is down has a thread, which sleeps between two probes and ends when the proxy
+//! answers a client or a probe, when a reload replaces the selector, and after the last listener.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use log::info;
+
+use super::blocking::{connect, secure, Unreachable};
+use super::health::Found;
+use super::pooled_proxy::PooledProxy;
+use crate::config::{Family, ProxySpec, Route, Timeouts};
+use crate::os::deadline_stream::DeadlineStream;
+use crate::os::exhaustion::is_exhaustion;
+use crate::proto::proxy_protocol::encode;
+use crate::proto::Ping;
+
+/// A listener holds it as long as it is open.
+#[derive(Debug, Default)]
+pub(crate) struct Serving;
+
+/// Starts the threads that probe.
+#[derive(Clone, Debug)]
+pub(crate) struct Prober {
+    /// Gone with the last listener: no client needs a proxy any more.
+    serving: Weak<Serving>,
+    connect: Duration,
+    handshake: Duration,
+}
+
+impl Prober {
+    /// Returns a prober with the limits of a client.
+    pub(crate) fn new(serving: &Arc<Serving>, timeouts: &Timeouts) -> Prober {
+        Prober {
+            serving: Arc::downgrade(serving),
+            connect: timeouts.connect,
+            handshake: timeouts.handshake,
+        }
+    }
+
+    /// Starts to probe the proxy if it is down and isn't probed yet: after its pause, or with `is_due` at
+    /// once. Without a thread, clients try it.
+    pub(super) fn probe(&self, proxy: &Arc<PooledProxy>, route: &Route, is_due: bool) {
+        proxy.health.probe(|stopped| {
+            let to_proxy = route.send_proxy_protocol.to_proxy;
+            let probe = Probe {
+                proxy: Arc::downgrade(proxy),
+                header: to_proxy.map_or(Vec::new(), |version| encode(version, None)),
+                family: route.family,
+                prober: self.clone(),
+            };
+            let run = move || probe.run(is_due, &stopped);
+            let thread = thread::Builder::new().name("probe".into());
+            thread.spawn(run).is_ok()
+        });
+    }
+}
+
+/// What the thread of one proxy needs.
+struct Probe {
+    proxy: Weak<PooledProxy>,
+    /// The PROXY header that the proxy reads first.
+    header: Vec<u8>,
+    family: Family,
+    prober: Prober,
+}
+
+impl Probe {
+    /// Probes the proxy until it answers or `stopped` is disconnected.
+    fn run(&self, mut is_due: bool, stopped: &Receiver<()>) {
+        while let Some(proxy) = self.proxy.upgrade() {
+            let pause = proxy.health.pause();
+            drop(proxy);
+            if !is_due && stopped.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            is_due = false;
+            let is_moot = || stopped.try_recv() == Err(TryRecvError::Disconnected);
+            match self.proxy.upgrade() {
+                Some(proxy) if self.prober.serving.strong_count() > 0 => {
+                    let health = &proxy.health;
+                    if health.probed(|| self.probe(&proxy), is_moot) {
+                        info!("proxy {} answers again", proxy.spec);
+                        return;
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn probe(&self, proxy: &PooledProxy) -> Found {
+        let spec = &proxy.spec;
+        let until = Instant::now() + self.prober.connect;
+        let mut stream = match connect(&spec.address, self.family, until) {
+            Ok(stream) => stream,
+            Err(Unreachable::Name(e)) | Err(Unreachable::Connection(e)) if is_exhaustion(&e) => {
+                return Found::Nothing
+            }
+            Err(_) => return Found::Unreachable,
+        };
+        stream.limit(self.prober.handshake);
+        let ping = match Ping::to(spec) {
+            Some(ping) => ping,
+            None if proxy.health.is_unreachable() => return Found::Answering,
+            None => return Found::Unclear,
+        };
+        self.answer(stream, spec, &ping).unwrap_or(Found::Silent)
+    }
+
+    /// Sends the ping and reads the start of the answer.
+    ///
+    /// # Errors
+    ///
+    /// No TLS, or no answer within the limit.
+    fn answer(
+        &self,
+        mut stream: DeadlineStream,
+        spec: &ProxySpec,
+        ping: &Ping,
+    ) -> io::Result<Found> {
+        stream.write_all(&self.header)?;
+        match &spec.tls {
+            None => exchange(stream, ping),
+            Some(tls) => exchange(secure(stream, tls, &spec.address)?.0, ping),
+        }
+    }
+}
+
+fn exchange(mut stream: impl Read + Write, ping: &Ping) -> io::Result<Found> {
+    let mut answer = vec![0; ping.answer.len()];
+    let answered = stream
+        .write_all(&ping.message)
+        .and_then(|()| stream.read_exact(&mut answer));
+    match answered {
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => Err(e),
+        Ok(()) if answer == ping.answer => Ok(Found::Answering),
+        // It closed the connection, or speaks another protocol.
+        _ => Ok(Found::Unclear),
+    }
+}
