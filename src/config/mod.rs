@@ -210,6 +210,25 @@ impl Timeouts {
         drain: Duration::from_secs(30),
         tcp_keepalive: Some(Keepalive::DEFAULT),
     };
+
+    /// Returns the period of the timer that ends them: a sixteenth of the shortest, from 5 to 250 ms. A
+    /// time ends up to two periods late.
+    pub fn tick(&self) -> Duration {
+        let zero = Duration::default();
+        let (connect, handshake) = (Some(self.connect), Some(self.handshake));
+        let all = [
+            connect,
+            handshake,
+            self.idle,
+            self.linger,
+            self.half_close_delay,
+        ];
+        let shortest = all.iter().flatten().filter(|limit| **limit > zero).min();
+        let sixteenth = shortest.map_or(zero, |limit| *limit / 16);
+        sixteenth
+            .max(Duration::from_millis(5))
+            .min(Duration::from_millis(250))
+    }
 }
 
 impl Default for Timeouts {
@@ -385,6 +404,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_time_ends_at_most_an_eighth_and_half_a_second_late() {
+        for (shortest, late) in &[(1, 125), (4, 500), (9, 500), (600, 500)] {
+            let timeouts = Timeouts {
+                idle: Some(Duration::from_secs(*shortest)),
+                connect: Duration::from_secs(600),
+                ..Timeouts::DEFAULT
+            };
+            let most = Duration::from_millis(*late);
+            assert!(2 * timeouts.tick() <= most, "{}", shortest);
+        }
+        let none = Timeouts {
+            half_close_delay: None,
+            connect: Duration::default(),
+            handshake: Duration::default(),
+            linger: None,
+            ..Timeouts::DEFAULT
+        };
+        assert!(none.tick() > Duration::default());
+    }
 
     proptest! {
         #[test]

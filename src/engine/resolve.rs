@@ -6,32 +6,34 @@
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use futures::future::{self, Either};
 use futures::sync::oneshot;
 use futures::Future;
 
 use crate::config::{Family, Host, HostPort};
-use crate::os::mutex::lock;
 use crate::os::resolver::{look_up, THREADS};
+use crate::os::thread_pool::ThreadPool;
 use crate::upstream;
 
 /// A resolver with its own pool of threads. Cheap to clone, also for other threads.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Resolver {
-    jobs: Arc<Mutex<Option<Sender<Job>>>>,
+    threads: ThreadPool,
 }
 
-/// Work for a thread of the pool.
-type Job = Box<dyn FnOnce() + Send>;
+impl Default for Resolver {
+    fn default() -> Resolver {
+        Resolver::new()
+    }
+}
 
 impl Resolver {
     /// Returns a resolver that has not started its threads.
     pub fn new() -> Resolver {
-        Resolver::default()
+        Resolver {
+            threads: ThreadPool::new(THREADS),
+        }
     }
 
     /// Looks up the host of `address`; nothing is cached.
@@ -77,21 +79,12 @@ impl Resolver {
         E: Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
-        let job: Job = Box::new(move || {
+        self.threads.run(move || {
             if !sender.is_canceled() {
                 // Fails if the future was dropped meanwhile.
                 let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
-        });
-        let mut jobs = lock(&self.jobs);
-        let queue = match jobs.take() {
-            Some(queue) => queue,
-            None => start()?,
-        };
-        queue
-            .send(job)
-            .expect("the threads live as long as this sender");
-        *jobs = Some(queue);
+        })?;
         Ok(receiver.then(|done| match done {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -100,31 +93,12 @@ impl Resolver {
     }
 }
 
-/// Starts the threads, each of which ends when the sender is dropped. One is enough.
-fn start() -> io::Result<Sender<Job>> {
-    let (sender, jobs) = mpsc::channel();
-    let jobs = Arc::new(Mutex::new(jobs));
-    for index in 0..THREADS {
-        let jobs = jobs.clone();
-        let started = thread::Builder::new()
-            .name(format!("resolver-{}", index))
-            .spawn(move || while next(&jobs).map(|job| job()).is_some() {});
-        match started {
-            Err(e) if index == 0 => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(sender)
-}
-
-/// Waits for a job; `None` once the sender is dropped.
-fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
-    lock(jobs).recv().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::{mpsc, Arc, Mutex};
+
     use super::*;
+    use crate::os::mutex::lock;
 
     #[test]
     fn a_literal_needs_no_thread() {
@@ -135,7 +109,7 @@ mod tests {
         };
         let found = resolver.lookup(&address, Family::ANY).wait().unwrap();
         assert_eq!(found, ["127.0.0.1:9".parse().unwrap()]);
-        assert!(resolver.jobs.lock().unwrap().is_none());
+        assert!(!resolver.threads.has_started());
     }
 
     #[test]

@@ -23,5 +23,6 @@ pub mod splice_failure;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else
 pub mod sys;
+pub mod thread_pool;
 
 pub use self::sys::unacknowledged;

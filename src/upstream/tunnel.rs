@@ -1,6 +1,7 @@
 //! A destination with its proxies.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,6 +132,12 @@ impl Tunnel {
     /// The selector has no PAC file.
     pub fn pac_late(&self, limit: Duration) -> Error {
         self.selector().pac_late(&self.destination().address, limit)
+    }
+
+    /// Returns the error for a PAC file that no thread can evaluate.
+    pub fn pac_unstarted(&self, error: io::Error) -> Error {
+        Error::other("cannot start a thread to evaluate the PAC file", error)
+            .to(&self.destination().address)
     }
 
     /// Returns which addresses of the destination a direct connection tries.

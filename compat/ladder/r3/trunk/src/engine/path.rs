@@ -78,9 +78,9 @@ impl Engine {
         let reserved = self.handle().reserve_fd().ok();
         let resolver = self.settings().resolver_for(tunnel);
         let evaluated = tunnel.clone();
-        let answer = resolver.run(move || evaluated.evaluate_pac(limit));
-        let answer = answer
-            .map_err(|e| Error::other("cannot start a thread to evaluate the PAC file", e))?;
+        let answer = resolver
+            .run(move || evaluated.evaluate_pac(limit))
+            .map_err(|e| tunnel.pac_unstarted(e))?;
         let answer = within(AsStd::new(answer), limit, || tunnel.pac_late(limit)).await;
         drop(reserved);
         let (answer, failover) = answer?;
