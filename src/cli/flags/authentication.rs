@@ -29,7 +29,7 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
          After a proxy refuses a password, ptunnel doesn't send it to that proxy again for five \
          minutes, to avoid locking the account. After each further refusal it waits twice as long, \
          up to an hour. If the proxy accepted the password before, the first pause is 30 seconds. \
-         A reload ends the pause.",
+         A restart ends the pause, and with `--config` a reload (SIGHUP).",
     )
     .example("ptunnel -p proxy.example:3128 -U joe 8993:imap.example.org:993"),
     Flag::option(
