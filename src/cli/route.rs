@@ -4,7 +4,7 @@ use super::argv_scrub::SecretArgument;
 use super::options::{Options, Position};
 use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, timeouts::pac_interval, tls};
-use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol};
+use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol, Version};
 use crate::config::{ProxySpec, ProxyUrl, Route, SendProxyProtocol, TlsPeer};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -121,7 +121,7 @@ pub(super) fn route(
     };
     let pac = match pac {
         Some(text) => {
-            let fetch = pac_fetch(options, text, family, warnings)?;
+            let fetch = pac_fetch(options, text, family.version, warnings)?;
             let name = fetch.as_ref().map(|fetch| fetch.url.to_string());
             let name = name.unwrap_or_else(|| Escaped(text.as_bytes()).to_string());
             let defaults = passwords.proxy_defaults(&name, &tls);
@@ -158,7 +158,7 @@ pub(super) fn route(
 fn pac_fetch(
     options: &Options,
     text: &str,
-    family: Family,
+    version: Version,
     warnings: &mut Vec<String>,
 ) -> Result<Option<PacFetch>, Error> {
     let interval = pac_interval(options)?;
@@ -179,7 +179,7 @@ fn pac_fetch(
     Ok(Some(PacFetch {
         url,
         tls,
-        family,
+        version,
         interval,
     }))
 }

@@ -16,6 +16,7 @@ mod credentials;
 mod destination;
 mod destination_pattern;
 mod failover;
+mod family;
 mod header;
 mod host;
 mod inherited_socket;
@@ -46,6 +47,7 @@ pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::destination_pattern::{NoProxy, Pattern};
 pub use self::failover::FailoverOn;
+pub use self::family::{Family, Version};
 pub use self::header::Header;
 pub(crate) use self::host::unmap_ipv4;
 pub use self::host::{Host, HostPort};
@@ -67,57 +69,6 @@ pub use self::tls_start::TlsStart;
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 pub use self::users::Users;
 pub use crate::os::password_command::PasswordCommand;
-
-/// Which addresses of a proxy, or of a destination reached directly, are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
-    /// The IP version.
-    pub version: Version,
-    /// Whether addresses of this machine and its link are left out: loopback, unspecified, link-local
-    /// and those of its interfaces.
-    pub exclude_local: bool,
-}
-
-/// A version of IP, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// Both, alternating in the resolver's order, with staggered attempts (RFC 8305).
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
-impl Family {
-    /// Every address.
-    pub const ANY: Family = Family::of(Version::Any);
-    /// IPv4 only.
-    pub const V4: Family = Family::of(Version::V4);
-    /// IPv6 only.
-    pub const V6: Family = Family::of(Version::V6);
-
-    const fn of(version: Version) -> Family {
-        Family {
-            version,
-            exclude_local: false,
-        }
-    }
-
-    /// Leaves out the addresses of this machine and its link.
-    pub fn elsewhere(self) -> Family {
-        Family {
-            exclude_local: true,
-            ..self
-        }
-    }
-}
-
-impl Default for Family {
-    fn default() -> Family {
-        Family::ANY
-    }
-}
 
 /// When bulk data is moved with splice(2), without a copy through user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

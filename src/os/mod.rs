@@ -10,6 +10,7 @@ pub(crate) mod deadline_stream;
 pub mod exhaustion;
 pub mod handover;
 pub mod mutex;
+pub mod own_sockets;
 pub mod panics;
 pub mod password_command;
 mod password_program;

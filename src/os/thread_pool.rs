@@ -45,7 +45,7 @@ impl ThreadPool {
     }
 
     /// Returns whether it has threads.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "legacy"))]
     pub(crate) fn has_started(&self) -> bool {
         lock(&self.jobs).is_some()
     }

@@ -10,10 +10,11 @@ use log::Level::Warn;
 
 use super::health::PooledProxy;
 use super::{ProxyChain, Tunnel};
-use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
+use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
+use crate::os::own_sockets::OwnSockets;
 use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
 /// Time after which a SOCKS proxy that has sent nothing is suspicious: it needs no lookup and no
@@ -111,19 +112,20 @@ impl Hop {
 
     /// Returns which addresses of the proxy are tried.
     pub fn family(&self) -> Family {
-        self.tunnel.selector().route().family
+        self.tunnel.selector().route().family.clone()
     }
 
-    /// Returns which addresses of the target to look up. The configured version applies to
-    /// connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among
-    /// all.
+    /// Returns which addresses of the target to look up, to which the proxy connects. The configured
+    /// version applies to connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at)
+    /// chooses among all.
     pub fn target_family(&self) -> Family {
-        let family = self.family();
         if self.takes_ipv4_alone() {
-            let version = Version::Any;
-            return Family { version, ..family };
+            return Family::ANY;
         }
-        family
+        Family {
+            own: OwnSockets::NONE,
+            ..self.family()
+        }
     }
 
     /// Returns the target if ptunnel must look it up; [`at`](Hop::at) takes the result.

@@ -30,6 +30,7 @@ pub struct Tunnel {
     is_chosen_by_client: bool,
     exclude_local: bool,
     is_for_observer: bool,
+    may_reach_tunnels: bool,
     /// The client that PROXY headers name, if any.
     client: Option<Arc<ClientAddresses>>,
 }
@@ -50,6 +51,7 @@ impl Tunnel {
             is_chosen_by_client: false,
             exclude_local: false,
             is_for_observer: false,
+            may_reach_tunnels: false,
             client: None,
         }
     }
@@ -73,6 +75,14 @@ impl Tunnel {
     pub(crate) fn for_observer(self) -> Tunnel {
         Tunnel {
             is_for_observer: true,
+            ..self
+        }
+    }
+
+    /// Returns the tunnel for a client that can ask for the listener of another tunnel of this process.
+    pub(crate) fn reaching_tunnels(self) -> Tunnel {
+        Tunnel {
+            may_reach_tunnels: true,
             ..self
         }
     }
@@ -142,7 +152,10 @@ impl Tunnel {
 
     /// Returns which addresses of the destination a direct connection tries.
     pub fn family(&self) -> Family {
-        let family = self.selector().route().family;
+        let mut family = self.selector().route().family.clone();
+        if self.may_reach_tunnels {
+            family.own = family.own.allowing_tunnels();
+        }
         if self.exclude_local {
             family.elsewhere()
         } else {

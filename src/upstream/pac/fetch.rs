@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::MAX_SIZE;
-use crate::config::{Host, HostPort, PacFetch, PacUrl};
+use crate::config::{Family, Host, HostPort, PacFetch, PacUrl};
 use crate::os::deadline_stream::DeadlineStream;
 use crate::os::resolver::look_up_until;
 use crate::proto::Download;
@@ -26,7 +26,11 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn fetch(from: &PacFetch, limit: Duration) -> Result<Vec<u8>, String> {
     let until = Instant::now() + limit;
     let address = &from.url.address;
-    let found = look_up(address, until).and_then(|found| in_order(found, from.family));
+    let family = Family {
+        version: from.version,
+        ..Family::ANY
+    };
+    let found = look_up(address, until).and_then(|found| in_order(found, family));
     let found = found.map_err(|e| format!("cannot resolve {}: {}", address.host, e))?;
     let socket = connect(&found, until);
     let socket = socket.map_err(|e| format!("cannot connect to {}: {}", address, e))?;
@@ -171,7 +175,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::config::Family;
+    use crate::config::Version;
 
     /// Returns how a fetch ends from a server that sends `head`, and then `more` again and again.
     fn fetched(head: &'static str, more: Vec<u8>, limit: Duration) -> Result<Vec<u8>, String> {
@@ -187,7 +191,7 @@ mod tests {
         let from = PacFetch {
             url: format!("http://{}/proxy.pac", address).parse().unwrap(),
             tls: None,
-            family: Family::ANY,
+            version: Version::Any,
             interval: None,
         };
         let outcome = fetch(&from, limit);

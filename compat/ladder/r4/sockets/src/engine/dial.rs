@@ -4,6 +4,7 @@
 use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub(super) async fn dial(
         Host::Ip(_) => None,
         Host::Name(_) => handle.reserve_fd().ok(),
     };
+    let own = family.own.clone();
     let found = resolver.lookup(address, family).await;
     drop(reserved);
     match found {
@@ -55,6 +57,7 @@ pub(super) async fn dial(
             observe(|| PathEvent::Resolved(peer.address(), &addresses));
             match race(addresses, keepalive).await {
                 Ok(socket) => {
+                    own.connected(socket.as_raw_fd(), || socket.addresses());
                     observe(|| PathEvent::Connected(socket.addresses()));
                     Ok(socket)
                 }
