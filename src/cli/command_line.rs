@@ -155,9 +155,8 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
         let flag = name.and_then(flags::find);
         if flag.map_or(false, |flag| flag.value.is_none()) {
             return Err(Error::usage(format!(
-                "{}: a switch takes no value; {}",
-                Escaped(word.as_bytes()),
-                example_of(name.unwrap_or_default())
+                "{}: a switch takes no value; remove the value, or the option",
+                Escaped(word.as_bytes())
             )));
         }
     }
@@ -212,10 +211,17 @@ fn clap_error(e: &clap::Error) -> Error {
     let behind = |phrase: &str| text.find(phrase).map(|start| &text[start + phrase.len()..]);
     let info = e.info.as_deref().unwrap_or_default();
     let text = match (e.kind, info) {
-        (ErrorKind::UnknownArgument, [option]) => match behind("Did you mean ") {
-            Some(similar) => format!("unknown option '{}': did you mean {}", option, similar),
-            None => format!("unknown option '{}'; {}", option, EXAMPLE),
-        },
+        (ErrorKind::UnknownArgument, [option]) => {
+            let similar = behind("Did you mean --").map(|name| name.trim_end_matches('?'));
+            let similar = similar.and_then(flags::find);
+            let similar = similar.filter(|flag| flags::may_be_suggested(flag));
+            let hint = match (flags::instead_of(option), similar) {
+                (Some(instead), _) => format!("; {}", instead),
+                (None, Some(flag)) => format!(": did you mean --{}?", flag.name),
+                (None, None) => format!("; {}", EXAMPLE),
+            };
+            format!("unknown option '{}'{}", option, hint)
+        }
         (ErrorKind::EmptyValue, [option]) => {
             format!("--{} needs a value; {}", option, example_of(option))
         }

@@ -15,7 +15,7 @@ use crate::config::{
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
 use crate::listener::addr::ListenAddr;
-use crate::listener::validate::{check_each, clear_passwords};
+use crate::listener::validate::{check_each, check_loops, clear_passwords};
 use crate::text::escape::Escaped;
 
 /// The options with a command that prints a password.
@@ -140,6 +140,7 @@ pub(super) fn configure(
         is_open: !config.dynamic.is_empty() || !config.redirect.is_empty(),
     };
     config.route = route(options, &reach, env, missing, warnings)?;
+    check_loops(&config).map_err(|e| options.whole(e))?;
     warnings.extend(exposure_warning(&config));
     warnings.extend(clear_passwords(&config));
     Ok(config)

@@ -7,7 +7,7 @@ use super::options::{Options, Position, Value};
 use super::password::{MissingPassword, PASSWORD_OPTIONS};
 use super::proxy_logins::{ProxyLogins, ProxySource};
 use super::{env::Environment, timeouts::pac_interval, tls};
-use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol};
+use crate::config::{Family, HostPort, NoProxy, PacFetch, PacUrl, Protocol, Version};
 use crate::config::{ProxySpec, ProxyUrl, Route, SendProxyProtocol, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -113,7 +113,7 @@ pub(super) fn route(
     };
     let pac = match pac {
         Some(text) => {
-            let fetch = pac_fetch(options, text, family, warnings)?;
+            let fetch = pac_fetch(options, text, family.version, warnings)?;
             let name = fetch.as_ref().map(|fetch| fetch.url.to_string());
             let name = name.unwrap_or_else(|| Escaped(text.as_bytes()).to_string());
             let defaults = logins.proxy_defaults(&name, &tls);
@@ -181,7 +181,7 @@ fn complete(
 fn pac_fetch(
     options: &Options,
     text: &str,
-    family: Family,
+    version: Version,
     warnings: &mut Vec<String>,
 ) -> Result<Option<PacFetch>, Error> {
     let interval = pac_interval(options)?;
@@ -202,7 +202,7 @@ fn pac_fetch(
     Ok(Some(PacFetch {
         url,
         tls,
-        family,
+        version,
         interval,
     }))
 }

@@ -54,6 +54,17 @@ impl Bind {
         }
     }
 
+    /// Returns whether a connection to `host` reaches it. Which addresses an interface has isn't known
+    /// here: of all interfaces, only loopback counts.
+    pub(crate) fn accepts(&self, host: &Host) -> bool {
+        let to = Bind::Host(host.clone());
+        let is_any = match self {
+            Bind::Any => true,
+            Bind::Host(host) => matches!(host, Host::Ip(ip) if ip.is_unspecified()),
+        };
+        self.overlaps(&to) && (to.is_loopback() || !is_any)
+    }
+
     /// Returns whether only this machine can connect.
     pub fn is_loopback(&self) -> bool {
         match self {
@@ -154,6 +165,36 @@ mod tests {
         assert!(overlap("a.example", "a.example") && !overlap("a.example", "b.example"));
         assert!(!overlap("127.0.0.1", "127.0.0.2") && !overlap("::1", "127.0.0.1"));
         assert!(!overlap("0.0.0.0", "::1") && !overlap("a.example", "10.0.0.1"));
+    }
+
+    #[test]
+    fn a_connection_reaches_a_bind_address_of_this_machine() {
+        let accepts = |bind: &str, host: &str| {
+            let host = host.parse().unwrap();
+            bind.parse::<Bind>().unwrap().accepts(&host)
+        };
+        for (bind, host) in &[
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.1", "localhost"),
+            ("localhost", "::ffff:127.0.0.1"),
+            ("127.0.0.1", "0.0.0.0"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("a.example", "a.example"),
+            ("*", "localhost"),
+            ("*", "::1"),
+            ("0.0.0.0", "127.0.0.9"),
+        ] {
+            assert!(accepts(bind, host), "{} {}", bind, host);
+        }
+        for (bind, host) in &[
+            ("127.0.0.1", "127.0.0.2"),
+            ("127.0.0.1", "192.0.2.1"),
+            ("*", "192.0.2.1"),
+            ("*", "a.example"),
+            ("0.0.0.0", "::1"),
+        ] {
+            assert!(!accepts(bind, host), "{} {}", bind, host);
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod credentials;
 mod destination;
 mod destination_pattern;
 mod failover;
+mod family;
 mod header;
 mod host;
 mod inherited_socket;
@@ -48,6 +49,7 @@ pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::destination_pattern::{NoProxy, Pattern};
 pub use self::failover::FailoverOn;
+pub use self::family::{Family, Version};
 pub(crate) use self::header::is_token;
 pub use self::header::Header;
 pub(crate) use self::host::unmap_ipv4;
@@ -70,57 +72,6 @@ pub use self::tls_start::TlsStart;
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 pub use self::users::Users;
 pub use crate::os::password_command::PasswordCommand;
-
-/// Which addresses of a proxy, or of a destination reached directly, are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
-    /// The IP version.
-    pub version: Version,
-    /// Whether addresses of this machine and its link are left out: loopback, unspecified, link-local
-    /// and those of its interfaces.
-    pub exclude_local: bool,
-}
-
-/// A version of IP, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// Both, alternating in the resolver's order, with staggered attempts (RFC 8305).
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
-impl Family {
-    /// Every address.
-    pub const ANY: Family = Family::of(Version::Any);
-    /// IPv4 only.
-    pub const V4: Family = Family::of(Version::V4);
-    /// IPv6 only.
-    pub const V6: Family = Family::of(Version::V6);
-
-    const fn of(version: Version) -> Family {
-        Family {
-            version,
-            exclude_local: false,
-        }
-    }
-
-    /// Leaves out the addresses of this machine and its link.
-    pub fn elsewhere(self) -> Family {
-        Family {
-            exclude_local: true,
-            ..self
-        }
-    }
-}
-
-impl Default for Family {
-    fn default() -> Family {
-        Family::ANY
-    }
-}
 
 /// When bulk data is moved with splice(2), without a copy through user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +164,25 @@ impl Timeouts {
         drain: Duration::from_secs(30),
         tcp_keepalive: Some(Keepalive::DEFAULT),
     };
+
+    /// Returns the period of the timer that ends them: a sixteenth of the shortest, from 5 to 250 ms. A
+    /// time ends up to two periods late.
+    pub fn tick(&self) -> Duration {
+        let zero = Duration::default();
+        let (connect, handshake) = (Some(self.connect), Some(self.handshake));
+        let all = [
+            connect,
+            handshake,
+            self.idle,
+            self.linger,
+            self.half_close_delay,
+        ];
+        let shortest = all.iter().flatten().filter(|limit| **limit > zero).min();
+        let sixteenth = shortest.map_or(zero, |limit| *limit / 16);
+        sixteenth
+            .max(Duration::from_millis(5))
+            .min(Duration::from_millis(250))
+    }
 }
 
 impl Default for Timeouts {
@@ -388,6 +358,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_time_ends_at_most_an_eighth_and_half_a_second_late() {
+        for (shortest, late) in &[(1, 125), (4, 500), (9, 500), (600, 500)] {
+            let timeouts = Timeouts {
+                idle: Some(Duration::from_secs(*shortest)),
+                connect: Duration::from_secs(600),
+                ..Timeouts::DEFAULT
+            };
+            let most = Duration::from_millis(*late);
+            assert!(2 * timeouts.tick() <= most, "{}", shortest);
+        }
+        let none = Timeouts {
+            half_close_delay: None,
+            connect: Duration::default(),
+            handshake: Duration::default(),
+            linger: None,
+            ..Timeouts::DEFAULT
+        };
+        assert!(none.tick() > Duration::default());
+    }
 
     proptest! {
         #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Family, PacUrl, ProxyDefaults, TlsSpec};
+use super::{PacUrl, ProxyDefaults, TlsSpec, Version};
 
 /// A proxy auto-configuration file, and the settings of the proxies that it names.
 ///
@@ -47,8 +47,8 @@ pub struct PacFetch {
     pub url: PacUrl,
     /// TLS to the server; `None` for plain text.
     pub tls: Option<TlsSpec>,
-    /// The server's addresses that are tried.
-    pub family: Family,
+    /// The version of the server's addresses that are tried.
+    pub version: Version,
     /// The time from one successful fetch to the next; `None` fetches once.
     pub interval: Option<Duration>,
 }

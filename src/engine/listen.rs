@@ -48,9 +48,9 @@ pub struct Client {
 
 /// The clients of one listening socket.
 ///
-/// Never ends, and fails only if tokio-core's timers do. A client that has left before it is
-/// accepted is skipped. Without descriptors or memory the stream pauses, logs that once, and
-/// recovers. While there is no permit nothing is accepted.
+/// Never ends, and fails only if the timers do. A client that has left before it is accepted is
+/// skipped. Without descriptors or memory the stream pauses, logs that once, and recovers. While
+/// there is no permit nothing is accepted.
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
     accepting: Acceptor,

@@ -64,7 +64,6 @@ mod watchdog;
 use std::io as std_io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{future, Future, Poll};
 use log::error;
@@ -153,7 +152,7 @@ impl Engine {
     /// The error of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
-        let timer = TaskTimer::new(tick(&settings.timeouts));
+        let timer = TaskTimer::new(settings.timeouts.tick());
         let core = core.clone();
         let ticker = ticker(timer.clone(), move |period| Interval::new(period, &core));
         handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
@@ -230,21 +229,4 @@ fn poll_with<S, T, E>(
         let polled = poll(state.as_mut().expect(ENDED))?;
         Ok(polled.map(|item| (state.take().expect(ENDED), item)))
     })
-}
-
-/// Returns the period of the timer: a sixteenth of the shortest limit, from 5 to 250 ms.
-fn tick(timeouts: &Timeouts) -> Duration {
-    let shortest = timeouts
-        .idle
-        .iter()
-        .chain(timeouts.linger.iter())
-        .chain(timeouts.half_close_delay.iter())
-        .chain(&[timeouts.connect, timeouts.handshake])
-        .filter(|limit| **limit > Duration::default())
-        .min()
-        .copied()
-        .unwrap_or_default();
-    (shortest / 16)
-        .max(Duration::from_millis(5))
-        .min(Duration::from_millis(250))
 }

@@ -85,10 +85,7 @@ impl Engine {
         let (tunnel, late) = (tunnel.clone(), tunnel.clone());
         let answer = match resolver.run(chosen_by, move || tunnel.evaluate_pac(limit)) {
             Ok(answer) => answer,
-            Err(e) => {
-                let e = Error::other("cannot start a thread to evaluate the PAC file", e);
-                return Either::A(future::err(e));
-            }
+            Err(e) => return Either::A(future::err(late.pac_unstarted(e))),
         };
         let answer = answer.then(move |answer| {
             drop(reserved);

@@ -6,32 +6,34 @@
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use futures::future::{self, Either};
 use futures::sync::oneshot;
 use futures::Future;
 
-use crate::os::mutex::lock;
 use crate::os::resolver::THREADS;
+use crate::os::thread_pool::ThreadPool;
 use crate::upstream::{ChosenBy, Lookup, PerChooser};
 
 /// A resolver with a pool of threads for the names in the configuration, and another one for those
 /// that clients choose. Cheap to clone, also for other threads.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Resolver {
-    pools: PerChooser<Arc<Mutex<Option<Sender<Job>>>>>,
+    pools: PerChooser<ThreadPool>,
 }
 
-/// Work for a thread of the pool.
-type Job = Box<dyn FnOnce() + Send>;
+impl Default for Resolver {
+    fn default() -> Resolver {
+        Resolver::new()
+    }
+}
 
 impl Resolver {
     /// Returns a resolver that has not started its threads.
     pub fn new() -> Resolver {
-        Resolver::default()
+        Resolver {
+            pools: PerChooser::new(|| ThreadPool::new(THREADS)),
+        }
     }
 
     /// Looks up an address; nothing is cached.
@@ -67,21 +69,12 @@ impl Resolver {
         E: Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
-        let job: Job = Box::new(move || {
+        self.pools.of(chosen_by).run(move || {
             if !sender.is_canceled() {
                 // Fails if the future was dropped meanwhile.
                 let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
-        });
-        let mut jobs = lock(self.pools.of(chosen_by));
-        let queue = match jobs.take() {
-            Some(queue) => queue,
-            None => start()?,
-        };
-        queue
-            .send(job)
-            .expect("the threads live as long as this sender");
-        *jobs = Some(queue);
+        })?;
         Ok(receiver.then(|done| match done {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -90,30 +83,10 @@ impl Resolver {
     }
 }
 
-/// Starts the threads, each of which ends when the sender is dropped. One is enough.
-fn start() -> io::Result<Sender<Job>> {
-    let (sender, jobs) = mpsc::channel();
-    let jobs = Arc::new(Mutex::new(jobs));
-    for index in 0..THREADS {
-        let jobs = jobs.clone();
-        let started = thread::Builder::new()
-            .name(format!("resolver-{}", index))
-            .spawn(move || while next(&jobs).map(|job| job()).is_some() {});
-        match started {
-            Err(e) if index == 0 => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(sender)
-}
-
-/// Waits for a job; `None` once the sender is dropped.
-fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
-    lock(jobs).recv().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::{mpsc, Arc, Mutex};
+
     use super::*;
     use crate::config::Route;
     use crate::upstream::{ProxySelector, Tunnel};
@@ -130,7 +103,7 @@ mod tests {
     fn occupied(
         resolver: &Resolver,
         chosen_by: ChosenBy,
-    ) -> (Sender<()>, impl Future<Item = Vec<()>, Error = ()>) {
+    ) -> (mpsc::Sender<()>, impl Future<Item = Vec<()>, Error = ()>) {
         let (hold, held) = mpsc::channel();
         let held = Arc::new(Mutex::new(held));
         let busy = (0..THREADS).map(|_| {
@@ -140,13 +113,14 @@ mod tests {
         });
         (hold, future::join_all(busy.collect::<Vec<_>>()))
     }
+    use crate::os::mutex::lock;
 
     #[test]
     fn a_literal_needs_no_thread() {
         let (resolver, tunnel) = (Resolver::new(), tunnel());
         let found = resolver.lookup(tunnel.lookup()).wait().unwrap();
         assert_eq!(found, ["127.0.0.1:9".parse().unwrap()]);
-        assert!(lock(resolver.pools.of(configured())).is_none());
+        assert!(!resolver.pools.of(configured()).has_started());
     }
 
     #[test]

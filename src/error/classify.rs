@@ -109,10 +109,9 @@ impl Error {
         matches!(*self.kind, Kind::TimedOut(..))
     }
 
-    /// Returns whether the peer's name has only addresses that aren't allowed.
+    /// Returns whether the destination has only addresses to which ptunnel makes no connection.
     pub(crate) fn is_forbidden(&self) -> bool {
-        let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-        matches!(*self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
+        self.direct_failure().map_or(false, is_forbidden)
     }
 
     /// Returns why a direct connection to the destination failed.
@@ -146,4 +145,9 @@ impl Error {
             1
         }
     }
+}
+
+/// Returns whether ptunnel itself refused to connect: an error of the system has a number.
+pub(super) fn is_forbidden(cause: &io::Error) -> bool {
+    cause.kind() == io::ErrorKind::PermissionDenied && cause.raw_os_error().is_none()
 }

@@ -88,9 +88,14 @@ impl Error {
         self
     }
 
-    /// Reports that the peer's name has no address, or none of the wanted family.
+    /// Reports that the peer's name has no address, none of the wanted family, or only addresses to
+    /// which ptunnel makes no connection.
     pub fn resolve(peer: Peer, cause: io::Error) -> Error {
-        Error::new(Kind::Resolve(peer)).because(cause)
+        let kind = match classify::is_forbidden(&cause) {
+            true => Kind::Connect(peer),
+            false => Kind::Resolve(peer),
+        };
+        Error::new(kind).because(cause)
     }
 
     /// Reports that the name of a peer behind a proxy has no address. The proxy isn't involved yet.

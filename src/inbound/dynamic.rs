@@ -117,6 +117,7 @@ impl Inbound for DynamicConfig {
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         Tunnel::chosen_by_client(destination, &self.selector, self.exclude_local)
+            .reaching_tunnels()
             .for_client(self.client.clone())
     }
 

@@ -94,9 +94,9 @@ impl InboundHandshake {
         }
     }
 
-    /// Returns the request of a client that has sent its end or is silent; `None` if its protocol
-    /// requires more bytes.
-    pub fn end(&self) -> Option<ConnectRequest> {
+    /// Returns the request of a client that has sent its end or is silent, or its rejection; `None` if
+    /// its protocol requires more bytes.
+    pub fn end(&self) -> Option<Result<ConnectRequest, Rejection>> {
         match &self.state {
             State::Redirected(reader) => Some(reader.request()),
             State::Silent | State::Socks(..) | State::Http(_) => None,
@@ -126,7 +126,7 @@ impl InboundHandshake {
         match &mut self.state {
             State::Silent => Ok(Step::Read),
             State::Http(reader) => reader.feed(piece),
-            State::Redirected(reader) => Ok(reader.feed(piece)),
+            State::Redirected(reader) => reader.feed(piece),
             State::Socks(protocol, server) => match server.feed(piece) {
                 Ok(Step::Read) => Ok(Step::Read),
                 Ok(Step::Send(answer)) => Ok(Step::Send(answer)),

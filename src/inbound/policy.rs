@@ -73,12 +73,9 @@ impl Policy {
         }
     }
 
-    /// Sends PROXY headers to these destinations.
-    pub(crate) fn sending(self, send_proxy_protocol: SendProxyProtocol) -> Policy {
-        let direct = ProxySelector::new(Route {
-            send_proxy_protocol,
-            ..Route::default()
-        });
+    /// Connects to destinations by this route, which has no proxies.
+    pub(crate) fn reaching(self, route: Route) -> Policy {
+        let direct = ProxySelector::new(route);
         Policy { direct, ..self }
     }
 

@@ -5,9 +5,7 @@
 
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use std::io;
-use std::net::IpAddr;
-#[cfg(any(feature = "cli", feature = "legacy"))]
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use std::os::unix::io::AsRawFd;
 use std::sync::Arc;
@@ -22,6 +20,7 @@ use super::{ConnectRequest, DynamicConfig, Inbound, InboundProtocol, Rejection};
 use crate::config::unmap_ipv4;
 use crate::config::{HostPort, TlsSpec};
 use crate::error::Error;
+use crate::os::own_sockets::OwnSockets;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 use crate::os::sys::original_destination;
 use crate::proto::proxy_protocol::ClientAddresses;
@@ -82,7 +81,8 @@ impl RedirectConfig {
             ))),
             Ok((_, original)) => Ok(RedirectedClient {
                 clients: self.clients.clone().connected_to(original),
-                original: original.into(),
+                from: client_address(client),
+                original,
             }),
             Err(e) => Err(not_redirected(e)),
         }
@@ -96,6 +96,12 @@ fn not_redirected(why: impl std::fmt::Display) -> Error {
          the listener's network namespace",
         why
     ))
+}
+
+#[cfg(any(feature = "cli", feature = "legacy"))]
+fn client_address(client: &impl AsRawFd) -> Option<SocketAddr> {
+    let address = SockRef::from(client).peer_addr().ok()?.as_socket()?;
+    Some(SocketAddr::new(unmap_ipv4(address.ip()), address.port()))
 }
 
 /// Returns the listener's address as the kernel now sees it, and the one that the client connected
@@ -115,15 +121,19 @@ fn destinations(client: &impl AsRawFd) -> io::Result<(SocketAddr, SocketAddr)> {
 #[derive(Clone, Debug)]
 pub struct RedirectedClient {
     clients: DynamicConfig,
-    original: HostPort,
+    /// The client's address, unless it has left.
+    from: Option<SocketAddr>,
+    original: SocketAddr,
 }
 
 impl Inbound for RedirectedClient {
     fn handshake(&self, _: Option<IpAddr>) -> InboundHandshake {
-        let is_direct = self.clients.selector().route().is_direct(&self.original);
+        let route = self.clients.selector().route();
         InboundHandshake::redirected(NameReader {
-            original: self.original.clone(),
-            is_direct,
+            from: self.from,
+            original: self.original,
+            own: route.family.own.clone(),
+            is_direct: route.is_direct(&self.original.into()),
             name: ServerNameReader::default(),
         })
     }
@@ -144,7 +154,9 @@ impl Inbound for RedirectedClient {
 /// A redirected client that hasn't been served yet.
 #[derive(Debug)]
 pub(super) struct NameReader {
-    original: HostPort,
+    from: Option<SocketAddr>,
+    original: SocketAddr,
+    own: OwnSockets,
     /// Whether the address is reached without a proxy, so that no name is needed: resolving it could
     /// lead to another server.
     is_direct: bool,
@@ -153,21 +165,46 @@ pub(super) struct NameReader {
 
 impl NameReader {
     /// Adds bytes that arrived.
-    pub(super) fn feed(&mut self, piece: &[u8]) -> Step<ConnectRequest> {
-        match self.name.extend(piece) {
-            _ if self.is_direct => Step::Done(self.request()),
-            Ok(None) => Step::Read,
-            Ok(Some(host)) => Step::Done(InboundProtocol::Redirected.connect_request(HostPort {
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](NameReader::request).
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
+        let request = match self.name.extend(piece) {
+            _ if self.is_direct => self.request(),
+            Ok(None) => return Ok(Step::Read),
+            Ok(Some(host)) => self.request_for(HostPort {
                 host,
-                port: self.original.port,
-            })),
-            Err(_) => Step::Done(self.request()),
-        }
+                port: self.original.port(),
+            }),
+            Err(_) => self.request(),
+        };
+        request.map(Step::Done)
     }
 
     /// Returns the request for the bare address.
-    pub(super) fn request(&self) -> ConnectRequest {
-        InboundProtocol::Redirected.connect_request(self.original.clone())
+    ///
+    /// # Errors
+    ///
+    /// The connection is one of ptunnel's own. Only now is this sure: a connection can be accepted on
+    /// one thread before another one knows that it is connected.
+    pub(super) fn request(&self) -> Result<ConnectRequest, Rejection> {
+        self.request_for(self.original.into())
+    }
+
+    fn request_for(&self, destination: HostPort) -> Result<ConnectRequest, Rejection> {
+        let is_own = |from| self.own.has(from, self.original);
+        if self.from.map_or(false, is_own) {
+            return Err(Rejection {
+                reply: Vec::new(),
+                error: Error::rejected(format!(
+                    "loop: ptunnel's own connection to {} was redirected to it; leave the user that \
+                     ptunnel runs as out of the rules",
+                    self.original
+                )),
+            });
+        }
+        Ok(InboundProtocol::Redirected.connect_request(destination))
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
@@ -193,6 +230,7 @@ mod tests {
         };
         RedirectedClient {
             clients: DynamicConfig::new(&ProxySelector::new(route), None),
+            from: None,
             original: original.parse().unwrap(),
         }
     }
@@ -227,7 +265,7 @@ mod tests {
         assert_eq!(handshake.into_rest(), b"SSH-2.0-x\r\n");
         let mut handshake = client.handshake(None);
         assert!(matches!(handshake.feed(b"GE"), Ok(Step::Read)));
-        let request = handshake.end().expect("a request");
+        let request = handshake.end().expect("a request").unwrap();
         assert_eq!(request.destination.to_string(), "[2001:db8::1]:22");
         assert_eq!(handshake.into_rest(), b"GE");
         assert!(InboundHandshake::default().end().is_none());

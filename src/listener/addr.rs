@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{unmap_ipv4, Bind, Host, ListenSpec};
+use crate::config::{unmap_ipv4, Bind, Host, HostPort, ListenSpec};
 use crate::text::escape::Escaped;
 
 /// The address of a listener, with the default of `--listen` filled in.
@@ -50,6 +50,15 @@ impl ListenAddr {
 }
 
 impl<S> ListenAddr<S> {
+    /// Returns whether a connection to `address` reaches it, as far as its text shows.
+    pub(crate) fn is_at(&self, address: &HostPort) -> bool {
+        let (bind, port) = match self {
+            ListenAddr::Port(bind, port) => (bind, *port),
+            _ => return false,
+        };
+        port == address.port && bind.accepts(&address.host)
+    }
+
     /// Returns whether the system picks the port.
     pub(crate) fn is_any_port(&self) -> bool {
         matches!(self, ListenAddr::Port(_, 0))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::addr::ListenAddr;
 use super::kind::ListenerKind;
-use crate::config::{Config, InheritedFd, ListenSpec};
+use crate::config::{Config, Family, InheritedFd, ListenSpec, Route};
 use crate::inbound::policy::Policy;
 use crate::inbound::{DynamicConfig, Logins, RedirectConfig};
 use crate::upstream::{ProxySelector, Tunnel};
@@ -31,7 +31,14 @@ pub(super) fn listeners(
         Policy::new(spec)
             .sharing(logins)
             .secured(tls)
-            .sending(config.route.send_proxy_protocol.clone())
+            .reaching(Route {
+                send_proxy_protocol: config.route.send_proxy_protocol.clone(),
+                family: Family {
+                    own: selector.route().family.own.clone(),
+                    ..Family::ANY
+                },
+                ..Route::default()
+            })
             .balanced(!config.balancers.is_empty())
     };
     let mut policies: Vec<Policy> = config.serve.iter().cloned().map(policy).collect();

@@ -38,6 +38,12 @@ impl ListenerKind {
         !matches!(self, ListenerKind::Redirect(_))
     }
 
+    /// Returns whether a connection of ptunnel to this listener can lead to another one. The embedded
+    /// proxy connects directly, and never to a listener that can.
+    pub(crate) fn can_loop(&self) -> bool {
+        !matches!(self, ListenerKind::Proxy(_))
+    }
+
     /// Returns whether clients send passwords unencrypted.
     pub(crate) fn takes_clear_passwords(&self) -> bool {
         match self {

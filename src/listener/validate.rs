@@ -1,8 +1,9 @@
-//! Refuses a configuration with listeners that conflict, or that are an open proxy.
+//! Refuses a configuration with listeners that conflict, that are an open proxy, or to which ptunnel
+//! itself would connect.
 //!
 //! A reload checks listeners that stay open, too: an option can change what others mean. `cli` calls
-//! [`check_each`], which looks at the configuration alone; the set calls [`checked_listeners`], which
-//! looks at inherited sockets, too, before anything is bound.
+//! [`check_each`] and [`check_loops`], which look at the configuration alone; the set calls
+//! [`checked_listeners`], which looks at inherited sockets, too, before anything is bound.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::addr::{BoundAddr, ListenAddr};
 use super::configured::{listeners, ConfiguredListener};
 use super::kind::ListenerKind;
 use super::socket_activation::{self, InheritedFds};
-use crate::config::{Config, InheritedFd, Route};
+use crate::config::{Config, HostPort, InheritedFd, Route};
 use crate::error::Error;
 use crate::inbound::Logins;
 use crate::os::sys::is_inherited;
@@ -48,6 +49,39 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     Ok(())
 }
 
+/// Refuses a listener to which ptunnel itself would connect, as far as the addresses show: it would be
+/// its own next client, without end.
+///
+/// # Errors
+///
+/// A usage error that names the proxy or the destination.
+pub(crate) fn check_loops(config: &Config) -> Result<(), Error> {
+    let route = &config.route;
+    let selector = ProxySelector::new(Route::default());
+    let listeners = listeners(config, &selector, &Logins::default());
+    for ConfiguredListener { kind, addr } in listeners {
+        if !kind.can_loop() {
+            continue;
+        }
+        let refuse = |what: &str, address: &HostPort, fix: &str| {
+            Err(Error::usage(format!(
+                "loop: the {} {} leads to ptunnel's own listener {}; {}",
+                what, address, addr, fix
+            )))
+        };
+        let mut proxies = route.proxies.iter().map(|proxy| &proxy.address);
+        if let Some(proxy) = proxies.find(|proxy| addr.is_at(proxy)) {
+            return refuse("proxy", proxy, "name another with -p, or unset https_proxy");
+        }
+        let destinations = config.tunnels.iter().map(|spec| &spec.destination.address);
+        let mut direct = destinations.filter(|destination| route.is_direct(destination));
+        if let Some(destination) = direct.find(|destination| addr.is_at(destination)) {
+            return refuse("destination", destination, "change one of them");
+        }
+    }
+    Ok(())
+}
+
 /// Returns a warning when clients of other machines send passwords unencrypted to a port of `config`.
 #[cfg(feature = "cli")]
 pub(crate) fn clear_passwords(config: &Config) -> Option<String> {
@@ -75,15 +109,16 @@ fn clear_passwords_at(addresses: &str) -> String {
 ///
 /// # Errors
 ///
-/// A usage error when [`check_each`] refuses the configuration, when a socket's listener would be
-/// an open proxy, or when an inherited socket is missing or given twice; [`Error::listen`] when an
-/// inherited descriptor is no socket.
+/// A usage error when [`check_each`] or [`check_loops`] refuses the configuration, when a socket's
+/// listener would be an open proxy, or when an inherited socket is missing or given twice;
+/// [`Error::listen`] when an inherited descriptor is no socket.
 pub(super) fn checked_listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
     logins: &Logins,
 ) -> Result<Vec<ConfiguredListener>, Error> {
     check_each(config).map_err(|(_, e)| e)?;
+    check_loops(config)?;
     let mut sockets = InheritedFds::new(&config.inherited);
     let mut checked = Vec::new();
     for ConfiguredListener { kind, addr } in listeners(config, selector, logins) {

@@ -10,6 +10,7 @@ pub(crate) mod deadline_stream;
 pub mod exhaustion;
 pub mod handover;
 pub mod mutex;
+pub mod own_sockets;
 pub mod panics;
 pub mod password_command;
 mod password_program;
@@ -23,5 +24,6 @@ pub mod splice_failure;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else
 pub mod sys;
+pub mod thread_pool;
 
 pub use self::sys::unacknowledged;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::{unmap_ipv4, Family, Version};
+use crate::error::Advised;
 use crate::os::source_address::source_address;
 
 /// Returns the addresses of the wanted family without duplicates, the IP versions alternating
@@ -11,8 +12,9 @@ use crate::os::source_address::source_address;
 ///
 /// # Errors
 ///
-/// `NotFound` if there is none; with [`Family::exclude_local`], `PermissionDenied` if all are local,
-/// and any error of the socket that finds out whether an address is this machine's.
+/// `NotFound` if there is none; `PermissionDenied` if a listener of this process is at all of them or,
+/// with [`Family::exclude_local`], if all are local; and any error of the socket that finds out whether
+/// an address is this machine's.
 pub(super) fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
     in_order_with(found, family, is_assigned_here)
 }
@@ -23,25 +25,22 @@ fn in_order_with(
     family: Family,
     is_here: impl Fn(IpAddr) -> io::Result<bool>,
 ) -> io::Result<Vec<SocketAddr>> {
-    if family.exclude_local && !found.is_empty() {
-        let mut others = Vec::with_capacity(found.len());
-        for address in found {
-            let ip = unmap_ipv4(address.ip());
+    if family.exclude_local {
+        let why = "blocked: this machine or its link; use --serve-allow to allow it \
+                   (--serve-proxy only)";
+        found = without(found, why, |ip| {
             let carried = carried(ip).into_iter().map(IpAddr::V4);
-            let mut exclude_local = true;
+            let mut is_local = false;
             for ip in carried.chain(Some(ip)) {
-                exclude_local = exclude_local && !is_near(ip) && !is_here(ip)?;
+                is_local = is_local || is_near(ip) || is_here(ip)?;
             }
-            if exclude_local {
-                others.push(address);
-            }
-        }
-        if others.is_empty() {
-            let why = "blocked: this machine or its link; use --serve-allow to allow it \
-                       (--serve-proxy only)";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-        }
-        found = others;
+            Ok(is_local)
+        })?;
+    }
+    let own = found.first().map(|address| family.own.at(address.port()));
+    if let Some(own) = own.filter(|own| !own.is_empty()) {
+        let why = "loop: ptunnel itself listens there; change the proxy or the destination";
+        found = without(found, why, |ip| leads_to(ip, &own, &is_here))?;
     }
     let wanted = |address: &SocketAddr| match family.version {
         Version::Any => true,
@@ -80,6 +79,51 @@ fn in_order_with(
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
     Ok(ordered)
+}
+
+/// Returns the addresses without those that are excluded.
+///
+/// # Errors
+///
+/// `PermissionDenied` with the reason `why` if all are; an error of `is_excluded`.
+fn without(
+    found: Vec<SocketAddr>,
+    why: &'static str,
+    is_excluded: impl Fn(IpAddr) -> io::Result<bool>,
+) -> io::Result<Vec<SocketAddr>> {
+    let mut others = Vec::with_capacity(found.len());
+    for address in &found {
+        if !is_excluded(unmap_ipv4(address.ip()))? {
+            others.push(*address);
+        }
+    }
+    if others.is_empty() && !found.is_empty() {
+        let why = Advised(why.into());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(others)
+}
+
+/// Returns whether a connection to `ip` reaches a listener that is bound to one of these addresses, all
+/// at its port.
+fn leads_to(
+    ip: IpAddr,
+    listening: &[IpAddr],
+    is_here: impl Fn(IpAddr) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let ip = match ip {
+        IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(v6) if v6.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    for bound in listening {
+        // The unspecified IPv6 address accepts IPv4, too.
+        let is_any = bound.is_unspecified() && (bound.is_ipv6() || ip.is_ipv4());
+        if unmap_ipv4(*bound) == ip || is_any && (ip.is_loopback() || is_here(ip)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether an address is loopback, unspecified (which connects to loopback), link-local or a
@@ -152,6 +196,7 @@ fn is_assigned_here(ip: IpAddr) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::own_sockets::{OwnListener, OwnSockets};
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -220,6 +265,44 @@ mod tests {
         }
         let none = elsewhere(&[]).unwrap_err();
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn no_connection_leads_to_a_listener_of_this_process() {
+        let found = |listener: &str, texts: &[&str]| {
+            let own = OwnSockets::new();
+            let address = listener.parse().unwrap();
+            let is_tunnel = false;
+            own.set(vec![OwnListener { address, is_tunnel }], false);
+            let family = Family { own, ..Family::ANY };
+            let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
+            in_order_with(addresses(texts), family, is_here)
+        };
+        for (listener, text) in &[
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("127.0.0.1:1", "[::ffff:127.0.0.1]:1"),
+            ("127.0.0.1:1", "0.0.0.0:1"),
+            ("[::1]:1", "[::]:1"),
+            ("192.0.2.7:1", "192.0.2.7:1"),
+            ("0.0.0.0:1", "127.9.9.9:1"),
+            ("0.0.0.0:1", "192.0.2.7:1"),
+            ("[::]:1", "192.0.2.7:1"),
+            ("[::]:1", "[::1]:1"),
+        ] {
+            let refused = found(listener, &[text]).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{}", text);
+            let others = found(listener, &["192.0.2.8:1", text]).unwrap();
+            assert_eq!(others, addresses(&["192.0.2.8:1"]));
+        }
+        for (listener, text) in &[
+            ("127.0.0.1:1", "127.0.0.1:2"),
+            ("127.0.0.1:1", "127.0.0.2:1"),
+            ("127.0.0.1:1", "192.0.2.7:1"),
+            ("0.0.0.0:1", "192.0.2.8:1"),
+            ("0.0.0.0:1", "[::1]:1"),
+        ] {
+            assert_eq!(found(listener, &[text]).unwrap(), addresses(&[text]));
+        }
     }
 
     /// Guessing would open this machine to the client.

@@ -11,10 +11,11 @@ use log::Level::Warn;
 use super::health::Watch;
 use super::pooled_proxy::PooledProxy;
 use super::{Lookup, ProxyChain, Tunnel};
-use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
+use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
+use crate::os::own_sockets::OwnSockets;
 use crate::proto::auth::AuthCache;
 use crate::proto::{Negotiation, Request, Socks4, Socks5, StandingRefusal};
 
@@ -144,7 +145,7 @@ impl Hop {
     }
 
     fn family(&self) -> Family {
-        self.tunnel.selector().route().family
+        self.tunnel.selector().route().family.clone()
     }
 
     /// Returns the lookup of the proxy.
@@ -169,16 +170,17 @@ impl Hop {
         Some(lookup).filter(|_| is_located_here)
     }
 
-    /// Returns which addresses of the target to look up. The configured version applies to
-    /// connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among
-    /// all.
+    /// Returns which addresses of the target to look up, to which the proxy connects. The configured
+    /// version applies to connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at)
+    /// chooses among all.
     fn target_family(&self) -> Family {
-        let family = self.family();
         if self.takes_ipv4_alone() {
-            let version = Version::Any;
-            return Family { version, ..family };
+            return Family::ANY;
         }
-        family
+        Family {
+            own: OwnSockets::NONE,
+            ..self.family()
+        }
     }
 
     /// Chooses the first address of the target that the proxy's protocol can carry.

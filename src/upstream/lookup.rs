@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use super::address_order::in_order;
 use crate::config::{Family, Host, HostPort};
+use crate::os::own_sockets::OwnSockets;
 use crate::os::resolver::look_up;
 
 /// Whether a client or the configuration chose a name.
@@ -48,7 +49,7 @@ impl<T> PerChooser<T> {
 }
 
 /// An address or a name to connect to, and whose choice it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Lookup<'a> {
     pub(super) address: &'a HostPort,
     pub(super) family: Family,
@@ -70,6 +71,11 @@ impl<'a> Lookup<'a> {
         self.chosen_by
     }
 
+    /// Returns the sockets of this process, to which it leads to no connection.
+    pub fn own(&self) -> &OwnSockets {
+        &self.family.own
+    }
+
     /// Returns whether the [`work`](Lookup::work) can block.
     pub fn is_of_name(&self) -> bool {
         matches!(self.address.host, Host::Name(_))
@@ -78,7 +84,7 @@ impl<'a> Lookup<'a> {
     /// Returns the work that finds the addresses, at least one, in the order of attempts. Nothing is
     /// cached. Its errors are those of getaddrinfo(3) and of the choice among the addresses.
     pub fn work(&self) -> impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static {
-        let (HostPort { host, port }, family) = (self.address.clone(), self.family);
+        let (HostPort { host, port }, family) = (self.address.clone(), self.family.clone());
         move || {
             let found = match host {
                 Host::Ip(ip) => vec![SocketAddr::new(ip, port)],

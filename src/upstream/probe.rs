@@ -57,7 +57,7 @@ impl Prober {
             let probe = Probe {
                 proxy: Arc::downgrade(proxy),
                 header: to_proxy.map_or(Vec::new(), |version| encode(version, None)),
-                family: route.family,
+                family: route.family.clone(),
                 prober: self.clone(),
             };
             let run = move || probe.run(is_due, &stopped);
@@ -103,7 +103,7 @@ impl Probe {
     fn probe(&self, proxy: &PooledProxy) -> Found {
         let spec = &proxy.spec;
         let until = Instant::now() + self.prober.connect;
-        let mut stream = match connect(&spec.address, self.family, until) {
+        let mut stream = match connect(&spec.address, self.family.clone(), until) {
             Ok(stream) => stream,
             Err(Unreachable::Name(e)) | Err(Unreachable::Connection(e)) if is_exhaustion(&e) => {
                 return Found::Nothing

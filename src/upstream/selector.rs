@@ -197,7 +197,7 @@ impl ProxySelector {
     /// ptunnel can't use.
     pub(super) fn evaluate_pac(
         &self,
-        destination: Lookup<'_>,
+        destination: &Lookup<'_>,
         limit: Duration,
     ) -> Result<(String, Arc<ProxyPool>), Error> {
         let (pac, pools) = self.pac();

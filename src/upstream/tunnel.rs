@@ -1,6 +1,7 @@
 //! A destination with its proxies.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub struct Tunnel {
     chosen_by: ChosenBy,
     exclude_local: bool,
     is_for_observer: bool,
+    may_reach_tunnels: bool,
     /// The client that PROXY headers name, if any.
     client: Option<Arc<ClientAddresses>>,
 }
@@ -49,6 +51,7 @@ impl Tunnel {
             chosen_by: ChosenBy::CONFIGURATION,
             exclude_local: false,
             is_for_observer: false,
+            may_reach_tunnels: false,
             client: None,
         }
     }
@@ -72,6 +75,14 @@ impl Tunnel {
     pub(crate) fn for_observer(self) -> Tunnel {
         Tunnel {
             is_for_observer: true,
+            ..self
+        }
+    }
+
+    /// Returns the tunnel for a client that can ask for the listener of another tunnel of this process.
+    pub(crate) fn reaching_tunnels(self) -> Tunnel {
+        Tunnel {
+            may_reach_tunnels: true,
             ..self
         }
     }
@@ -119,7 +130,7 @@ impl Tunnel {
     ///
     /// The selector has no PAC file.
     pub fn evaluate_pac(&self, limit: Duration) -> Result<(String, Failover), Error> {
-        let (answer, pool) = self.selector().evaluate_pac(self.lookup(), limit)?;
+        let (answer, pool) = self.selector().evaluate_pac(&self.lookup(), limit)?;
         Ok((answer, Failover::new(self.clone(), pool)))
     }
 
@@ -132,9 +143,18 @@ impl Tunnel {
         self.selector().pac_late(&self.destination().address, limit)
     }
 
+    /// Returns the error for a PAC file that no thread can evaluate.
+    pub fn pac_unstarted(&self, error: io::Error) -> Error {
+        Error::other("cannot start a thread to evaluate the PAC file", error)
+            .to(&self.destination().address)
+    }
+
     /// Returns the lookup of the destination for a direct connection.
     pub fn lookup(&self) -> Lookup<'_> {
-        let family = self.selector().route().family;
+        let mut family = self.selector().route().family.clone();
+        if self.may_reach_tunnels {
+            family.own = family.own.allowing_tunnels();
+        }
         Lookup {
             address: &self.destination().address,
             family: if self.exclude_local {

@@ -284,9 +284,11 @@ fn a_refused_password_is_withheld_from_all_clients_until_a_reload() {
                 program.connect().expect_nothing();
             }
             assert_eq!(count(), round, "{:?}", proxy.asked.lock().unwrap());
+            // Regression: "reload (SIGHUP)" was the advice without --config, too, where that ends it.
             let words = [
                 "refused example.org:22",
                 "the proxy rejected the password before",
+                "to send it now, restart ptunnel, or with --config reload it (SIGHUP)",
             ];
             let told = program.says(&words);
             assert!(told.contains("check --user and the password"), "{}", told);

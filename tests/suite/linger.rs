@@ -41,6 +41,25 @@ fn an_idle_tunnel_is_cut_on_both_sides() {
     program.says(&["example.org:22", "0.5s"]);
 }
 
+/// Regression: from rung r4 on, it was up to two seconds late.
+#[test]
+fn an_idle_tunnel_is_cut_at_most_half_a_second_late() {
+    let gate = Gate::open();
+    let mut open = Vec::new();
+    for limit in &["1", "4", "9"] {
+        let program = start(&gate, &["--idle-timeout", limit]);
+        let mut ends = gate.join(&program);
+        ends.check();
+        let due = Instant::now() + Duration::from_secs(limit.parse().expect("a number"));
+        open.push((program, ends, due));
+    }
+    for (_program, ends, due) in &mut open {
+        ends.client.expect_nothing();
+        let late = Instant::now().saturating_duration_since(*due);
+        assert!(late <= Duration::from_millis(500), "{:?}", late);
+    }
+}
+
 #[test]
 fn a_tunnel_with_traffic_in_one_direction_is_not_idle() {
     let gate = Gate::open();

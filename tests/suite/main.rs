@@ -43,6 +43,7 @@ mod listen;
 mod listen_tls;
 mod logging;
 mod logs;
+mod loops;
 mod messages;
 mod mixture;
 mod names;

@@ -189,3 +189,47 @@ fn names_of_clients_that_hang_do_not_delay_those_of_the_configuration() {
     let text = format!("function FindProxyForURL(url, host) {{ {} }}", found);
     assert_not_delayed(&["--pac", &folder.file("corp.pac", text)]);
 }
+
+/// Regression: from rung r3 on, the tunnel panicked, and its client got no reply.
+#[test]
+fn a_client_is_answered_though_no_thread_can_look_its_destination_up() {
+    const NO_ANSWER: u8 = 1;
+    const UNREACHABLE: u8 = 4;
+    let folder = TempDir::new();
+    let pac = "function FindProxyForURL(url, host) { return 'DIRECT'; }";
+    let pac = folder.file("proxy.pac", pac);
+    for (args, code, cause) in &[
+        (["--no-proxy", "*"], UNREACHABLE, "cannot resolve"),
+        (
+            ["--pac", &pac],
+            NO_ANSWER,
+            "cannot start a thread to evaluate",
+        ),
+    ] {
+        let program = Ptunnel::new().args(args).args(&["-D", "0"]).more_lines(1);
+        let program = program.by_nobody().start();
+        // The thread that writes the log starts with the first line.
+        program.connect().send("?\r\n\r\n");
+        program.says(&["warning: "]);
+        program.forbid_threads();
+        for (name, request, reply) in &[
+            (
+                "a.test",
+                &b"\x05\x01\0\x05\x01\0\x03\x06a.test\0\x50"[..],
+                &[5, 0, 5, *code][..],
+            ),
+            (
+                "b.test",
+                b"CONNECT b.test:80 HTTP/1.1\r\n\r\n",
+                b"HTTP/1.1 502 ",
+            ),
+        ] {
+            let mut client = program.connect();
+            client.send(request);
+            client.expect(reply);
+            let address = client.local().to_string();
+            drop(client); // which would be waited for
+            program.says(&[&address, name, cause]);
+        }
+    }
+}

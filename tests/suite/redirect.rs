@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 
 use crate::examples::blocks;
+use crate::loops::expect_loop;
 use crate::support::namespace::Namespace;
 use crate::support::parts::{command, curl, described, output, run, Nginx, Squid, Sshd, SMALL};
 use crate::support::program::NOBODY;
@@ -254,5 +255,63 @@ fn a_connection_to_the_listener_itself_is_refused() {
         Connection::open(program.address()).expect_end();
         program.says(&["denied: the connection wasn't redirected (the client connected to"]);
         assert!(proxy.heads().is_empty());
+    });
+}
+
+/// Regression: each connection led to the next one, until no descriptor was left.
+#[test]
+fn a_rule_that_catches_ptunnels_own_connections_is_no_endless_loop() {
+    network().run(|| {
+        for (args, threads, destination) in &[
+            (["--no-proxy", "*"], "1", "198.51.100.7:443"),
+            (["--no-proxy", "*"], "3", "[2001:db8::7]:443"),
+            (["-p", "198.51.100.8:3128"], "1", "198.51.100.8:3128"),
+            (["-p", "[2001:db8::8]:3128"], "3", "[2001:db8::8]:3128"),
+        ] {
+            for first in &["GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", ""] {
+                let program = Ptunnel::new().args(args).args(&["--threads", threads]);
+                let program = start(program, &["127.0.0.1:0", "[::1]:0"]);
+                let port = |index| program.address_of(index).port();
+                run("nft", &["flush", "ruleset"]);
+                redirect(&[
+                    ("ip daddr 198.51.100.0/24", port(0)),
+                    ("ip6 daddr 2001:db8::/32", port(1)),
+                ]);
+                let at = match destination.starts_with('[') {
+                    true => "[2001:db8::7]:443",
+                    false => "198.51.100.7:443",
+                };
+                let client = Connection::open(at.parse().unwrap());
+                let told = format!("loop: ptunnel's own connection to {} was", destination);
+                expect_loop(&program, client, first, "");
+                program.says(&["denied: ", &told, "leave the user that ptunnel runs as out"]);
+            }
+        }
+    });
+}
+
+/// With the rules of the guide, ptunnel's connections have the same destination as their clients'.
+#[test]
+fn a_client_that_is_led_directly_to_its_address_is_no_loop() {
+    network().run(|| {
+        let server = Peer::start_on("127.0.0.1:0".parse().unwrap(), |mut it| it.echo());
+        let program = Ptunnel::new().args(&["--no-proxy", "*"]);
+        let program = start(program, &["127.0.0.1:0"]);
+        load(&rules_of_the_guide(&[
+            ("\"ptunnel\"", NOBODY.to_string()),
+            ("22, 80, 443", "443".into()),
+            (":8443", format!(":{}", program.address().port())),
+        ]));
+        load(&format!(
+            "table ip world {{\nchain output {{\ntype nat hook output priority -110;\n\
+             meta skuid {} ip daddr 198.51.100.7 tcp dport 443 dnat to {}\n}}\n}}\n",
+            NOBODY,
+            server.address()
+        ));
+        for _ in 0..20 {
+            let mut client = Connection::open("198.51.100.7:443".parse().unwrap());
+            client.send("ping");
+            client.expect("ping");
+        }
     });
 }

@@ -95,8 +95,8 @@ fn it_notifies_when_it_is_ready_and_when_it_stops() {
 #[test]
 fn it_is_not_ready_when_it_cannot_listen() {
     let manager = Manager::at_a_path();
-    let gate = Gate::open();
-    let program = tunnels(&gate).tunnel(&format!("{}:c.example:3", gate.address().port()));
+    let (gate, other) = (Gate::open(), Gate::open());
+    let program = tunnels(&gate).tunnel(&format!("{}:c.example:3", other.address().port()));
     manager.of(program).run().expect_code(1);
     assert!(manager.is_silent());
 }

@@ -473,6 +473,57 @@ fn the_message_names_the_fault() {
     }
 }
 
+/// Regression: these names had no answer, or a wrong one.
+#[test]
+fn an_option_of_curl_ssh_or_haproxy_is_answered_with_ours() {
+    for (args, told) in &[
+        (
+            &["-x", "a:1"][..],
+            "'-x'; use --proxy PROXY; e.g. ptunnel -p ",
+        ),
+        (&["--socks5", "a:1"], "e.g. -p socks5h://proxy.example:1080"),
+        (&["-u", "joe:x"], "'-u'; use --user USER[:PASSWORD]; e.g. "),
+        (&["--proxy-user=joe:x"], "'--proxy-user'; use --user USER"),
+        (
+            &["--proxy-header", "A: b"],
+            "use --header NAME: VALUE; e.g. ",
+        ),
+        (
+            &["-k"],
+            "'-k'; to trust a private CA, use --proxy-cacert FILE ",
+        ),
+        (&["--no-verify"], "use --proxy-cacert FILE "),
+        (&["-c", "f"], "'-c'; use --config FILE; e.g. "),
+        (&["--config-file", "f"], "use --config FILE; e.g. "),
+        (
+            &["-f", "f"],
+            "use --config FILE to read options from a file; ",
+        ),
+        (&["-fN"], "'-f'; use --config FILE "),
+        (
+            &["-d"],
+            "to run in the background, start ptunnel as a service",
+        ),
+        (&["-N"], "'-N'; leave it out: "),
+        (
+            &["-o", "A=b"],
+            "see --help; to write the log to a file, add 2>FILE",
+        ),
+        (&["-b", "::1"], "'-b'; use --listen ADDR; e.g. "),
+        (&["--bind", "::1"], "use --listen ADDR; e.g. "),
+        (&["--listen-address", "::1"], "use --listen ADDR; e.g. "),
+        (&["--port", "1"], "'--port'; a tunnel has its port, "),
+        (
+            &["--timeout", "3"],
+            "use --connect-timeout SECONDS to reach ",
+        ),
+    ] {
+        let finished = Ptunnel::through("a:1").arg("1:a:1").args(args).run();
+        assert_refused(&finished, told, "");
+        assert!(!finished.stderr.contains("insecure"), "{}", finished.stderr);
+    }
+}
+
 /// There is exactly one example, in the form that was probably meant.
 #[test]
 fn a_wrong_tunnel_gets_one_correct_example() {

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -476,6 +477,16 @@ impl Running {
 
     pub fn process(&self) -> Process {
         Process(self.child.id())
+    }
+
+    /// Makes a program that was started by [`by_nobody`](Ptunnel::by_nobody) unable to start a thread.
+    pub fn forbid_threads(&self) {
+        let mut command = clean_command("prlimit");
+        command.args(&["--nproc=0", "--pid", &self.child.id().to_string()]);
+        if sys::is_root() {
+            command.uid(NOBODY).gid(NOBODY); // only the same user can change the limit of a process
+        }
+        assert!(command.status().expect("prlimit").success());
     }
 
     /// Returns the text on stderr so far.

@@ -140,6 +140,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
 
 fn unknown(key: &str) -> String {
     let mut alike: Vec<&str> = flags::all()
+        .filter(|flag| flags::may_be_suggested(flag))
         .flat_map(|flag| flag.keys())
         .filter(|name| is_alike(name, key))
         .collect();

@@ -162,6 +162,7 @@ fn unknown_names_are_reported_with_a_similar_one() {
             "no option 'a\\x1bb': keys are the long names of options",
         ),
         ("[server]", 1, "no option 'server': keys are"),
+        ("insecur = true", 1, "no option 'insecur': keys are"),
         ("\"proxy=x\" = 1", 1, "no option 'proxy=x': keys are"),
     ] {
         let (found_line, complaint) = complaint(text);

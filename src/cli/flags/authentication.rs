@@ -30,8 +30,9 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
          After a proxy refuses a password, ptunnel doesn't send it to that proxy again for five \
          minutes, to avoid locking the account. After each further refusal it waits twice as long, \
          up to an hour. If the proxy accepted the password before, the first pause is 30 seconds. \
-         A reload ends the pause. If the proxy still accepts the password for another destination, \
-         its 407 is a refusal of one destination, and there is no pause.",
+         A restart ends the pause, and with `--config` a reload (SIGHUP). If the proxy still accepts the \
+         password for another destination, its 407 is a refusal of one destination, and there is no \
+         pause.",
     )
     .example("ptunnel -p proxy.example:3128 -U joe 8993:imap.example.org:993"),
     Flag::option(

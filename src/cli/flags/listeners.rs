@@ -153,8 +153,9 @@ pub(super) const LISTENERS: &[Flag] = &[
          in TLS (SNI) or as the `Host` of an HTTP/1 request, with the port of the connection. It \
          requests the address if there is no name, if the client is silent for 0.3 s, or if the \
          address is reached directly.\n\n\
-         The rule must leave out ptunnel's own connections, e.g. by its user, or they would lead \
-         to ptunnel again. A connection to the listener itself is refused.\n\n\
+         The rule must leave out ptunnel's own connections, e.g. by its user, and those of a proxy \
+         on this machine, or they would lead to ptunnel again. ptunnel refuses its own, and \
+         connections to the listener itself.\n\n\
          An address beyond loopback requires `--allow-from`, and has the limits of `--dynamic`. \
          The option can't be combined with `--stdio`, except with `--test`.",
     )

@@ -8,6 +8,7 @@ mod authentication;
 mod example;
 mod limits;
 mod listeners;
+mod other_names;
 mod program;
 mod proxies;
 mod services;
@@ -16,6 +17,7 @@ mod tls;
 use std::time::Duration;
 
 pub(super) use self::example::words;
+pub(super) use self::other_names::{instead_of, may_be_suggested};
 
 /// A flag, or an option with a value.
 #[derive(Clone, Copy, Debug)]

@@ -81,6 +81,27 @@ fn a_switch_takes_no_value() {
     assert!(header.listen == "127.0.0.2".parse().unwrap());
 }
 
+/// Regression: `--proxy-user` was answered with `did you mean --proxy-insecure?`.
+#[test]
+fn no_misspelt_option_is_answered_with_an_insecure_one() {
+    for name in &["--insecure", "--proxy-insecure"] {
+        let shorter = (3..name.len()).map(|end| name[..end].to_string());
+        let longer = ["s", "-tls", "=1"]
+            .iter()
+            .map(|end| format!("{}{}", name, end));
+        let others = (2..name.len()).map(|at| format!("{}x{}", &name[..at], &name[at + 1..]));
+        for word in shorter.chain(longer).chain(others) {
+            let message = match with_env(&[], &format!("-p p:1 1:a:1 {}", word), NO_TERMINAL) {
+                Ok(_) => continue, // --proxy, which takes the next word
+                Err(e) => e.to_string(),
+            };
+            let hint = message.replacen(&word, "", 1);
+            assert!(!hint.contains("--insecure"), "{}", message);
+            assert!(!hint.contains("--proxy-insecure"), "{}", message);
+        }
+    }
+}
+
 /// A proxy's end without close_notify always counts, a destination's only by the option.
 #[cfg(feature = "tls")]
 #[test]
@@ -332,11 +353,8 @@ fn errors_of_clap_are_one_line() {
         "-w 1 -w 2 --demo",
     ] {
         let complaint = complaint(line);
-        assert!(
-            !complaint.contains('\n') && complaint.contains("e.g. ptunnel "),
-            "{}",
-            complaint
-        );
+        let has_fix = complaint.contains("e.g. ptunnel ") || complaint.contains("; remove ");
+        assert!(!complaint.contains('\n') && has_fix, "{}", complaint);
     }
     assert!(complaint("--wat").contains("--wat"));
     assert!(complaint("--generate pdf").contains("complete-bash"));

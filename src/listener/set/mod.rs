@@ -22,6 +22,7 @@ use super::acl::IpAcl;
 use super::addr::{resolve, BoundAddr, ListenAddr};
 use super::bind::{bind, bind_on, BoundListener, Listen, SocketsClosed, SocketsGuard};
 use super::configured::ConfiguredListener;
+use super::kind::ListenerKind;
 use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
 use crate::config::{Config, InheritedFd, StatusSpec};
@@ -30,6 +31,7 @@ use crate::inbound::Logins;
 use crate::observe::diagnose::PathOpener;
 use crate::observe::status::{self, Registry};
 use crate::observe::turned_away::TurnedAway;
+use crate::os::own_sockets::{OwnListener, OwnSockets};
 use crate::os::resolver;
 use crate::upstream::{Prober, ProxySelector, Serving};
 
@@ -47,6 +49,8 @@ pub struct ListenerSet {
     turned_away: TurnedAway,
     /// The passwords and the wrong guesses of clients, across reloads.
     logins: Logins,
+    /// The listeners to which ptunnel must not connect, across reloads.
+    own: OwnSockets,
     /// The status server's list of the listeners, if there is a status server.
     registry: Option<Arc<Registry>>,
     listeners: Vec<OpenListener>,
@@ -108,6 +112,7 @@ impl ListenerSet {
             threads: config.threads,
             turned_away,
             logins: Logins::default(),
+            own: OwnSockets::new(),
             registry,
             listeners: Vec::new(),
             serving: Weak::new(),
@@ -154,7 +159,8 @@ impl ListenerSet {
     /// Does everything that can fail, without a change of the open listeners.
     fn prepare<L: Listen>(&self, config: &Config) -> Result<(Plan, BoundListeners<L>), Error> {
         // Shared, so that all clients use what one of them learned about a dead proxy.
-        let route = config.route.clone();
+        let mut route = config.route.clone();
+        route.family.own = self.own.clone();
         let serving = self.serving.upgrade().unwrap_or_default();
         let prober = Prober::new(&serving, &config.timeouts);
         let selector = match &self.selector {
@@ -259,9 +265,13 @@ impl ListenerSet {
                 kind,
                 limits: limits.clone(),
             });
-            listener.handle.start();
             self.listeners.push(OpenListener { addr, ..listener });
         }
+        let listening = self.listeners.iter().filter_map(OpenListener::as_own);
+        let are_redirected = !config.redirect.is_empty();
+        self.own.set(listening.collect(), are_redirected);
+        let listeners = self.listeners.iter();
+        listeners.for_each(|listener| listener.handle.start());
         let former: Vec<OpenListener> = former.into_iter().flatten().collect();
         former.iter().for_each(|listener| listener.handle.close());
         self.serving = Arc::downgrade(&plan.serving);
@@ -285,6 +295,18 @@ impl OpenListener {
     fn is_like(&self, other: &ConfiguredListener) -> bool {
         let name = self.bound.to_string();
         self.handle.settings().kind.line(&name) == other.kind.line(&name)
+    }
+
+    /// Returns what ptunnel must know not to connect to it, if it can.
+    fn as_own(&self) -> Option<OwnListener> {
+        let kind = &self.handle.settings().kind;
+        match self.bound {
+            BoundAddr::Ip(address) if kind.can_loop() => Some(OwnListener {
+                address,
+                is_tunnel: matches!(kind, ListenerKind::Tunnel(_)),
+            }),
+            _ => None,
+        }
     }
 
     /// Returns whether it listens at `addr` already. An address with the same text isn't resolved

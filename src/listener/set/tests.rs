@@ -67,6 +67,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         threads: 2,
         turned_away: TurnedAway::default(),
         logins: Logins::default(),
+        own: OwnSockets::new(),
         registry: None,
         listeners: Vec::new(),
         serving: Weak::new(),

@@ -99,7 +99,8 @@ impl fmt::Display for Withheld {
         write!(
             f,
             "the proxy rejected the password before, and ptunnel doesn't send it again for {}s, so \
-             that the account isn't locked; reload (SIGHUP) to send it now",
+             that the account isn't locked; to send it now, restart ptunnel, or with --config reload \
+             it (SIGHUP)",
             self.0.as_secs() + 1
         )
     }

@@ -38,7 +38,7 @@ impl Script {
         ""
     }
 
-    pub(super) fn ask(&self, _: Lookup<'_>, _: Duration) -> Result<String, String> {
+    pub(super) fn ask(&self, _: &Lookup<'_>, _: Duration) -> Result<String, String> {
         Err(WHY.into())
     }
 }

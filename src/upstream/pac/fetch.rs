@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use log::warn;
 
 use super::MAX_SIZE;
-use crate::config::{HostPort, PacFetch, PacUrl, TlsSpec};
+use crate::config::{Family, HostPort, PacFetch, PacUrl, TlsSpec};
 use crate::os::deadline_stream::DeadlineStream;
 use crate::proto::Download;
 use crate::text::seconds::Seconds;
@@ -26,7 +26,11 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn fetch(from: &PacFetch, limit: Duration) -> Result<Vec<u8>, String> {
     let until = Instant::now() + limit;
     let address = &from.url.address;
-    let connected = blocking::connect(address, from.family, until);
+    let family = Family {
+        version: from.version,
+        ..Family::ANY
+    };
+    let connected = blocking::connect(address, family, until);
     let mut stream = connected.map_err(|fault| match fault {
         Unreachable::Name(e) => format!("cannot resolve {}: {}", address.host, e),
         Unreachable::Connection(e) => format!("cannot connect to {}: {}", address, e),
@@ -87,7 +91,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::config::Family;
+    use crate::config::Version;
 
     /// Returns how a fetch ends from a server that sends `head`, and then `more` again and again.
     fn fetched(head: &'static str, more: Vec<u8>, limit: Duration) -> Result<Vec<u8>, String> {
@@ -103,7 +107,7 @@ mod tests {
         let from = PacFetch {
             url: format!("http://{}/proxy.pac", address).parse().unwrap(),
             tls: None,
-            family: Family::ANY,
+            version: Version::Any,
             interval: None,
         };
         let outcome = fetch(&from, limit);

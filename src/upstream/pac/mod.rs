@@ -206,7 +206,7 @@ impl Pac {
     /// # Errors
     ///
     /// The script threw, or the limit is over; the error names file and destination.
-    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, Error> {
+    pub(super) fn ask(&self, destination: &Lookup<'_>, limit: Duration) -> Result<String, Error> {
         let answer = match &self.script {
             Source::Local(script) => script.ask(destination, limit),
             Source::Remote(remote) => remote.ask(destination, limit),

@@ -114,7 +114,7 @@ impl Remote {
     }
 
     /// Calls FindProxyForURL. Without a script, waits until the first fetch has ended.
-    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, String> {
+    pub(super) fn ask(&self, destination: &Lookup<'_>, limit: Duration) -> Result<String, String> {
         let until = Instant::now() + limit;
         let script = self.script(limit, |state| state.script.is_some() || state.is_settled);
         let script = script.map_err(|why| format!("it couldn't be loaded: {}", why))?;

@@ -109,7 +109,7 @@ impl Script {
     }
 
     /// Calls FindProxyForURL, in an idle process if there is one.
-    pub(super) fn ask(&self, destination: Lookup<'_>, limit: Duration) -> Result<String, String> {
+    pub(super) fn ask(&self, destination: &Lookup<'_>, limit: Duration) -> Result<String, String> {
         let arguments = format!("{} {}", url(destination.address), host(destination.address));
         let until = Instant::now() + limit;
         let answer = self.answer(&arguments, destination.chosen_by, until);
@@ -236,7 +236,7 @@ mod tests {
 
     fn ask(script: &Script, limit: Duration) -> Result<String, String> {
         let destination = "a:1".parse().unwrap();
-        script.ask(Lookup::configured(&destination, Family::ANY), limit)
+        script.ask(&Lookup::configured(&destination, Family::ANY), limit)
     }
 
     /// Ids of the idle processes.
@@ -331,9 +331,9 @@ mod tests {
             chosen_by: ChosenBy::CLIENT,
             ..Lookup::configured(&destination, Family::ANY)
         };
-        assert_eq!(script.ask(chosen(), LONGEST), busy(56));
+        assert_eq!(script.ask(&chosen(), LONGEST), busy(56));
         permits.truncate(55);
-        assert_eq!(script.ask(chosen(), LONGEST), Ok("DIRECT".into()));
+        assert_eq!(script.ask(&chosen(), LONGEST), Ok("DIRECT".into()));
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //! and a [`Reply`] none after the reply: they would pass for a request or a reply of another client.
 //!
 //! `Via` isn't added, although RFC 9110 §7.6.3 requires it of proxies: nginx doesn't compress replies to
-//! requests that have it (`gzip_proxied`). It isn't needed against loops, because the forwarded request
-//! is in origin form, which proxies don't accept.
+//! requests that have it (`gzip_proxied`). Against loops, ptunnel doesn't connect to itself.
 //!
 //! Must not hold anything that reads, writes or waits, nor which requests are allowed. `inbound`
 //! rewrites requests with it, and `engine::forward` and its twin in r5 the replies.

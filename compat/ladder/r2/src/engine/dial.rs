@@ -4,6 +4,7 @@
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
+use std::os::unix::io::AsRawFd;
 use std::time::Duration;
 
 use futures::future::{self, Either};
@@ -40,6 +41,7 @@ pub(super) fn dial(
     handle: &Handle,
 ) -> impl Future<Item = Socket, Error = Error> {
     observe(|| PathEvent::LookupStarted);
+    let own = lookup.own().clone();
     let mut lookup = resolver.lookup(lookup);
     let handle = handle.clone();
     let handle_of_lookup = handle.clone();
@@ -59,6 +61,7 @@ pub(super) fn dial(
             let connected = future::poll_fn(move || race.poll(&handle));
             Either::A(connected.then(move |connected| match connected {
                 Ok(socket) => {
+                    own.connected(socket.as_raw_fd(), || socket.addresses());
                     observe(|| PathEvent::Connected(socket.addresses()));
                     Ok(socket)
                 }

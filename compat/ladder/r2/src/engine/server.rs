@@ -59,12 +59,12 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         let settings = Settings::of(config);
         let permits = Permits::new(config.max_connections);
         let (mut watch, counted) = (LimitWatch::new(config.max_connections), permits.clone());
-        tokio::spawn(every(limits::PAUSE, move || watch.look(counted.clients())));
+        let look = every(limits::PAUSE, move || watch.look(counted.clients()));
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = tokio::sync::mpsc::unbounded_channel();
         // The last thread is this one.
         let mut heartbeats = service_manager.heartbeats(threads.len() + 1);
-        tokio::spawn(beat(heartbeats.remove(threads.len())));
+        let beat = beat(heartbeats.remove(threads.len()));
         let threads = threads.into_iter().zip(later).zip(heartbeats);
         for (index, ((listeners, later), heartbeat)) in threads.enumerate() {
             let worker = Worker {
@@ -91,6 +91,8 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
                 }
             }
             Some(early) = ended.recv() => return joined(early),
+            // Not tasks, whose panics nothing would report.
+            _ = async { tokio::join!(look, beat) } => unreachable!("a look follows the other"),
         }
         while let Some(outcome) = ended.recv().await {
             joined(outcome)?;

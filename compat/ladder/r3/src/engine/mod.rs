@@ -61,7 +61,6 @@ mod watchdog;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{future, Future, Poll};
 use log::error;
@@ -145,7 +144,7 @@ struct EngineParts {
 impl Engine {
     /// Returns an engine on the runtime that runs `handle`.
     pub fn new(handle: &Handle, settings: Settings) -> Engine {
-        let timer = TaskTimer::new(tick(&settings.timeouts));
+        let timer = TaskTimer::new(settings.timeouts.tick());
         let ticker = ticker(timer.clone(), |period| Interval::new(period, &Current));
         handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Engine::of_parts(handle.clone(), timer, settings)
@@ -213,21 +212,4 @@ fn poll_with<S, T, E>(
         let polled = poll(state.as_mut().expect(ENDED))?;
         Ok(polled.map(|item| (state.take().expect(ENDED), item)))
     })
-}
-
-/// Returns the period of the timer: a sixteenth of the shortest limit, from 5 to 250 ms.
-fn tick(timeouts: &Timeouts) -> Duration {
-    let shortest = timeouts
-        .idle
-        .iter()
-        .chain(timeouts.linger.iter())
-        .chain(timeouts.half_close_delay.iter())
-        .chain(&[timeouts.connect, timeouts.handshake])
-        .filter(|limit| **limit > Duration::default())
-        .min()
-        .copied()
-        .unwrap_or_default();
-    (shortest / 16)
-        .max(Duration::from_millis(5))
-        .min(Duration::from_millis(250))
 }

@@ -236,9 +236,10 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
         };
         self.silence = None;
         let step = match count {
-            0 => Ok(Step::Done(
-                self.handshake.end().ok_or_else(|| Error::left(None))?,
-            )),
+            0 => {
+                let request = self.handshake.end().ok_or_else(|| Error::left(None))?;
+                request.map(Step::Done)
+            }
             count => self.handshake.feed(&chunk[..count]),
         };
         Ok(Async::Ready(step))

@@ -135,7 +135,7 @@ async fn read_handshake<S: Transport>(
             Ok(Step::Read) => {
                 chunk = read(&mut client, handshake.silence_limit()).await?;
                 if chunk.is_empty() {
-                    break Ok(handshake.end().ok_or_else(|| Error::left(None))?);
+                    break handshake.end().ok_or_else(|| Error::left(None))?;
                 }
             }
             Ok(Step::Send(answer)) => {

@@ -79,9 +79,9 @@ impl Engine {
         let reserved = self.handle().reserve_fd().ok();
         let (resolver, chosen_by) = (&self.settings().resolver, tunnel.lookup().chosen_by());
         let evaluated = tunnel.clone();
-        let answer = resolver.run(chosen_by, move || evaluated.evaluate_pac(limit));
-        let answer = answer
-            .map_err(|e| Error::other("cannot start a thread to evaluate the PAC file", e))?;
+        let answer = resolver
+            .run(chosen_by, move || evaluated.evaluate_pac(limit))
+            .map_err(|e| tunnel.pac_unstarted(e))?;
         let answer = within(AsStd::new(answer), limit, || tunnel.pac_late(limit)).await;
         drop(reserved);
         let (answer, failover) = answer?;

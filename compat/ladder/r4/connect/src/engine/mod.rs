@@ -56,7 +56,6 @@ mod watchdog;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use log::error;
 use tokio_core_compat::task::AsStd;
@@ -140,7 +139,7 @@ struct EngineParts {
 impl Engine {
     /// Returns an engine on the runtime that runs `handle`.
     pub fn new(handle: &Handle, settings: Settings) -> Engine {
-        let timer = TaskTimer::new(tick(&settings.timeouts));
+        let timer = TaskTimer::new(settings.timeouts.tick());
         let ticker = ticker(timer.clone(), |period| Interval::new(period, &Current));
         handle.spawn_critical(async {
             if let Err(e) = AsStd::new(ticker).await {
@@ -198,21 +197,4 @@ impl Engine {
             .timeouts(&self.settings().timeouts, self.timer())
             .recorder(recorder)
     }
-}
-
-/// Returns the period of the timer: an eighth of the shortest limit of a relay, from 10 ms to 1 s. The
-/// other limits are tokio's.
-fn tick(timeouts: &Timeouts) -> Duration {
-    let shortest = timeouts
-        .idle
-        .iter()
-        .chain(timeouts.linger.iter())
-        .chain(timeouts.half_close_delay.iter())
-        .filter(|limit| **limit > Duration::default())
-        .min()
-        .copied()
-        .unwrap_or(Duration::from_secs(60));
-    (shortest / 8)
-        .max(Duration::from_millis(10))
-        .min(Duration::from_secs(1))
 }

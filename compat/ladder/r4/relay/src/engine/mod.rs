@@ -57,7 +57,6 @@ mod watchdog;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use self::connect::connect;
 pub use self::diagnose::open_path;
@@ -137,7 +136,7 @@ struct EngineParts {
 impl Engine {
     /// Returns an engine on the runtime that runs `handle`.
     pub fn new(handle: &Handle, settings: Settings) -> Engine {
-        let timer = TaskTimer::new(tick(&settings.timeouts));
+        let timer = TaskTimer::new(settings.timeouts.tick());
         handle.spawn_critical(ticker(timer.clone()));
         Engine::of_parts(handle.clone(), timer, settings)
     }
@@ -190,21 +189,4 @@ impl Engine {
             .timeouts(&self.settings().timeouts, self.timer())
             .recorder(recorder)
     }
-}
-
-/// Returns the period of the timer: an eighth of the shortest limit of a relay, from 10 ms to 1 s. The
-/// other limits are tokio's.
-fn tick(timeouts: &Timeouts) -> Duration {
-    let shortest = timeouts
-        .idle
-        .iter()
-        .chain(timeouts.linger.iter())
-        .chain(timeouts.half_close_delay.iter())
-        .filter(|limit| **limit > Duration::default())
-        .min()
-        .copied()
-        .unwrap_or(Duration::from_secs(60));
-    (shortest / 8)
-        .max(Duration::from_millis(10))
-        .min(Duration::from_secs(1))
 }

@@ -4,6 +4,7 @@
 use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub(super) async fn dial(
         true => handle.reserve_fd().ok(),
         false => None,
     };
+    let own = lookup.own().clone();
     let found = resolver.lookup(lookup).await;
     drop(reserved);
     match found {
@@ -55,6 +57,7 @@ pub(super) async fn dial(
             observe(|| PathEvent::Resolved(peer.address(), &addresses));
             match race(addresses, keepalive).await {
                 Ok(socket) => {
+                    own.connected(socket.as_raw_fd(), || socket.addresses());
                     observe(|| PathEvent::Connected(socket.addresses()));
                     Ok(socket)
                 }

@@ -18,12 +18,7 @@ use tokio::task::{spawn_local, LocalSet};
 
 use crate::error::Error;
 use crate::os::panics::message;
-use crate::os::resolver;
 use crate::os::sys::ReservedFd;
-
-/// Threads of each runtime for blocking work: for the names in the configuration and for those that
-/// clients send.
-const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 
 /// Returns a runtime for this thread alone.
 ///
@@ -33,8 +28,6 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 pub(crate) fn runtime() -> Result<Runtime, Error> {
     Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_name("resolver")
         .build()
         .map_err(|e| Error::other("cannot start a reactor", e))
 }
@@ -71,14 +64,11 @@ impl Handle {
                 end = work => end,
             }
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| tasks.block_on(&runtime, work)));
-        drop(tasks);
-        // Its drop would wait for a lookup that hangs.
-        runtime.shutdown_background();
-        Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic)))
+        Ok(tasks.block_on(&runtime, work))
     }
 
     /// Spawns a task, inside of [`run`](Handle::run). Its panic is logged, and ends nothing else.
+    #[allow(clippy::disallowed_methods)] // its panic is caught
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         let caught = caught(Box::pin(task));
         spawn_local(async {
@@ -89,6 +79,7 @@ impl Handle {
     }
 
     /// Spawns a task that ptunnel can't serve without: its panic continues in [`run`](Handle::run).
+    #[allow(clippy::disallowed_methods)] // its panic is caught
     pub fn spawn_critical(&self, task: impl Future<Output = ()> + 'static) {
         let (caught, panics) = (caught(Box::pin(task)), self.critical_panics.clone());
         spawn_local(async move {

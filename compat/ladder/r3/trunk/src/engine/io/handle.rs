@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::future::{poll_fn, Future};
 use std::io;
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
@@ -16,13 +16,8 @@ use tokio_core::reactor::{Core, Handle as CoreHandle};
 
 use crate::error::Error;
 use crate::os::panics::message;
-use crate::os::resolver;
 use crate::os::sys::ReservedFd;
 use crate::text::debug::debug_by_name;
-
-/// Threads of each runtime for blocking work: for the names in the configuration and for those that
-/// clients send.
-const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 
 /// Returns a runtime for this thread alone.
 ///
@@ -32,8 +27,6 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 pub(crate) fn runtime() -> Result<Runtime, Error> {
     Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_name("resolver")
         .build()
         .map_err(|e| Error::other("cannot start a reactor", e))
 }
@@ -68,11 +61,7 @@ impl Handle {
                 _ = core.run_async(future::empty::<(), ()>()) => unreachable!("it never ends"),
             }
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| tasks.block_on(&runtime, work)));
-        drop(tasks);
-        // Its drop would wait for a lookup that hangs.
-        runtime.shutdown_background();
-        Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic)))
+        Ok(tasks.block_on(&runtime, work))
     }
 
     /// Returns the handle of the `Core`.
@@ -81,6 +70,7 @@ impl Handle {
     }
 
     /// Spawns a task, inside of [`run`](Handle::run). Its panic is logged, and ends nothing else.
+    #[allow(clippy::disallowed_methods)] // its panic is caught
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         let caught = caught(Box::pin(task));
         spawn_local(async {
