@@ -109,7 +109,10 @@ mod tests {
             .map(|_| {
                 let (hold, held) = mpsc::channel::<()>();
                 let wait = move || held.recv().or(Ok::<_, ()>(()));
-                (hold, resolver.run(tunnel.lookup().chosen_by(), wait).unwrap())
+                (
+                    hold,
+                    resolver.run(tunnel.lookup().chosen_by(), wait).unwrap(),
+                )
             })
             .unzip();
         let done = resolver.run(configured(), || Ok::<_, ()>(42)).unwrap();
