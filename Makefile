@@ -7,13 +7,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Most tests of the suite wait for a peer or a timeout: three per core keep the cores busy.
 export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 
-# The root, and the packages that need today's compiler. Those of compat/ outside of its workspace
-# each have their own lock file.
-ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.toml
-GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
-# One of the packages that share their source.
-DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
-MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml)
+# The root, and the packages that need today's compiler: the workspaces of compat/ with the drop-ins and
+# with the real crates, old versions with a fault.
+REAL := compat/real/0.1.12/Cargo.toml compat/real/0.1.18/Cargo.toml
+FAULTS := compat/guide/faults/Cargo.toml
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(REAL) $(FAULTS) benches/Cargo.toml benches/legacy/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
 .PHONY: help setup run check build test torture soak deb dist check-dist check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers prose clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
@@ -82,25 +80,25 @@ check-packaging: ## check the package, the unit, the manifests and the examples 
 	packaging/release $(SHIPPED)
 	packaging/check $(SHIPPED)
 
-# RUSTC_BOOTSTRAP in the last line: only a nightly's rustdoc compares error codes.
-test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, the rungs' own, and the half-steps' demos
-	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
-	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
-	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
-	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
+# Features are chosen for a whole workspace, so that the three targets use the same builds.
+compat = $(CARGO) test --workspace --locked --manifest-path
+
+# The module channel of the real tokio-core needs a feature that its manifest doesn't have.
+test-compat: setup ## run all tests of compat/ but the ladder's: adapters, drop-ins, scanner, guide and r5, on the drop-ins and on the real crates; and the half-steps' demos
+	RUSTDOC=$(CURDIR)/compat/guide/rustdoc $(compat) compat/Cargo.toml
+	@set -e; for manifest in $(REAL) $(FAULTS); do (set -x; $(compat) $$manifest); done
+	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path $(firstword $(REAL)) -p drop-in-semantics channel::
 	@set -e; $(foreach step,$(OWN_HALF_STEPS),(set -x; $(CARGO) run --release --locked --manifest-path compat/ladder/$(step)/Cargo.toml -- --demo);)
 	$(CARGO) build --bins --locked --manifest-path compat/Cargo.toml $(addprefix -p ,$(SHARED_HALF_STEPS))
 	@set -e; $(foreach program,$(SHARED_HALF_STEPS),(set -x; $(or $(CARGO_TARGET_DIR),compat/target)/debug/$(program) --demo);)
-	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
-# Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
-DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml \
-	tokio-0.1/programs/real/Cargo.toml tokio-0.1/programs/drop-in/Cargo.toml)
+test-drop-in: setup ## of those, only the drop-ins' tests: their semantics, programs on them, and a comparison of the public APIs
+	$(compat) compat/Cargo.toml --bin drop-in-api --test on_tokio_1 --test semantics --test programs --test tokio_0_1
+	$(compat) compat/real/0.1.12/Cargo.toml --test semantics
+	$(compat) compat/real/0.1.18/Cargo.toml --test programs --test tokio_0_1
 
-test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, hyper 0.12
-	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
-	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path compat/drop-in/semantics/real/Cargo.toml --test channel
-	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
+test-scan: ## of those, only the scanner's tests, and print precision and recall on its corpus
+	$(compat) compat/Cargo.toml --bin cargo-legacy-scan --test scan -- --nocapture
 
 # Not in .ci/run, which only compares the README with the stored result: tokio 0.1 and 0.2 take a
 # minute to build.
@@ -108,31 +106,28 @@ compare: ## probe what the adapters and similar crates do, and compare it with t
 	$(CARGO) fmt --check --manifest-path compat/adapters/comparison/Cargo.toml
 	$(CARGO) run --locked --manifest-path compat/adapters/comparison/Cargo.toml -- $(if $(WRITE),--write)
 
-test-scan: ## scan the corpus of the scanner, and print precision and recall
-	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml -- --nocapture
-
 # Not in .ci/run: it downloads crates and builds their dependencies.
 scan-real: ## scan six crates of the registry and r0, and compare with findings that were checked by hand
-	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test real -- --ignored --nocapture
+	$(compat) compat/Cargo.toml --test scan -- --ignored --nocapture real:: --skip fix_real::
 
 # Not in .ci/run: it takes minutes.
 fix-real: ## let the scanner's --fix edit tokio-proto and hyper 0.11, and check that their tests still pass
-	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test fix_real -- --ignored --nocapture --test-threads 1
+	$(compat) compat/Cargo.toml --test scan -- --ignored --nocapture --test-threads 1 fix_real::
 
-# Not in .ci/run, since it builds everything again. The copy has its own lock files.
+# Not in .ci/run, since it builds everything again. The copy has its own lock file, and fewer members.
 OLDEST := $(TARGET)/oldest
 
 test-drop-in-oldest: ## run the drop-in's tests on rustc 1.85 and tokio 1.47, the oldest that it takes; needs rustup's 1.85.0
 	rm -rf $(OLDEST) && mkdir -p $(OLDEST)
-	git ls-files -z compat/drop-in | xargs -0 cp --parents -t $(OLDEST)
-	@set -e; for package in tokio-core semantics/drop-in; do (set -x; cd $(OLDEST)/compat/drop-in/$$package; \
-		$(CARGO) +1.85.0 update -p tokio --precise 1.47.0; $(CARGO) +1.85.0 test --locked); done
+	git ls-files -z compat/Cargo.toml compat/Cargo.lock compat/drop-in | xargs -0 cp --parents -t $(OLDEST)
+	sed -i '/^members = \[/,/^\]/c members = ["drop-in/semantics", "drop-in/tokio-core"]' $(OLDEST)/compat/Cargo.toml
+	cd $(OLDEST)/compat && $(CARGO) +1.85.0 update -p tokio@1 --precise 1.47.0 && $(CARGO) +1.85.0 test --workspace --locked
 
 # The tests of the adapters that do no I/O, under both aliasing models. Those of MIRI_ARC drive a
 # 0.1 task by futures' own poll_future_notify or wait(), whose handles break both (MIGRATION.md,
 # section 7): they run without the check of aliasing.
-MIRI_ADAPTERS = $(CARGO) +nightly miri test --locked --manifest-path compat/adapters/Cargo.toml --all-features \
-	--test contract_wakers --test panic --test sink --test service --test time --test in_runtime --test spawn
+MIRI_ADAPTERS = $(CARGO) +nightly miri test --locked --manifest-path compat/adapters/Cargo.toml --test adapters --
+MIRI_FILES := contract_wakers:: panic:: sink:: service:: time:: in_runtime:: spawn::
 MIRI_ARC := a_call_waits_until_the_service_is_ready a_call_whose_service_panicked_says_so \
 	a_clock_that_a_test_moves_is_moved_on_every_thread a_dropped_call_is_not_made \
 	a_full_std_sink_hands_the_item_back a_future_finds_the_runtime_on_any_thread \
@@ -152,8 +147,8 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
 	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::task_handle
 	@set -e; for model in '' -Zmiri-tree-borrows; do (set -x; \
-		MIRIFLAGS=$$model $(MIRI_ADAPTERS) -- $(addprefix --skip ,$(MIRI_ARC))); done
-	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(MIRI_ADAPTERS) -- $(MIRI_ARC)
+		MIRIFLAGS=$$model $(MIRI_ADAPTERS) $(MIRI_FILES) $(addprefix --skip ,$(MIRI_ARC))); done
+	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(MIRI_ADAPTERS) $(MIRI_ARC)
 
 RUNGS := r0 r1 r2 r3 r4 r5
 # Half-steps are programs that run; their demo is their test. A half-step of a rung with its own lock
@@ -186,7 +181,7 @@ suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked 
 define last_rung_and_parity
 	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture --test soak
 	PTUNNEL=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
-		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
+		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity --features programs
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/ladder/r1/Cargo.toml --target all -e normal --prefix none) && \
 	if printf '%s\n' "$$tree" | grep -E '^(tokio v0\.|mio v0\.|net2 )'; then \
 		echo 'these do not belong into r1' >&2; exit 1; fi
@@ -253,16 +248,14 @@ prose: ## check the words, the sentences and the headings of documents, and the 
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
+	$(CARGO) clippy --workspace --all-targets --all-features --locked --manifest-path compat/Cargo.toml -- -D warnings
 	@set -e; for manifest in $(RUNG_0) $(patsubst %,compat/ladder/%/Cargo.toml,r2 r3 $(filter r3/%,$(HALF_STEPS))); do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features --features cli,legacy --locked -- -D warnings
 
 doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/Cargo.toml
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --all-features --manifest-path compat/adapters/Cargo.toml
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/drop-in/tokio-core/Cargo.toml
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --workspace --manifest-path compat/drop-in/tokio-0.1/Cargo.toml
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --all-features --no-deps --locked --manifest-path compat/Cargo.toml
 
 pure: ## check that the part without features tests well and needs no futures crate
 	$(CARGO) test --release --lib --no-default-features --locked

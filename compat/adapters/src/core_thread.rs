@@ -21,7 +21,7 @@
 //!   there, through [`io::AsTokio::with_half_close`](crate::io::AsTokio::with_half_close).
 //! - `tokio::run` and the runtimes of tokio 0.1 panic on the Core's thread: run the future instead.
 //!
-//! `generations/0.1.18/tests/tokio_01.rs` in the repository tests each of these.
+//! `compat/real/0.1.18/tests/tokio_01.rs` in the repository tests each of these.
 
 //!
 //! When tokio-core is the drop-in of that name, which runs on tokio 1, a Core is a runtime of tokio 1

@@ -1,7 +1,5 @@
 //! How long a task keeps the others waiting, counted in ready polls between two polls of another.
 
-mod common;
-
 use std::future::{poll_fn, Future};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +7,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use common::meter::{Meter, BOUND};
 use futures01::{stream, Async, AsyncSink, Future as Future01, Poll as Poll01, Sink as Sink01};
 use futures01::{StartSend, Stream as Stream01};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -19,6 +16,9 @@ use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 use tokio_core_compat::spawn::{Local, Spawner};
 use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
 use tokio_core_compat::time::{Current, Interval, Timeout};
+
+use crate::common::meter::{Meter, BOUND};
+use crate::common::Bell;
 
 /// A peer that is always faster: reads and writes never block.
 struct Bulk(Meter);
@@ -285,7 +285,7 @@ mod without_tokio {
 
     /// Polls as a 0.1 executor does, with the count of the other task in between.
     fn beside_01<F: Future01>(meter: &Meter, busy: F) {
-        let bell = common::Bell::new();
+        let bell = Bell::new();
         let mut task = futures01::executor::spawn(busy);
         loop {
             let before = bell.rung();

@@ -1,12 +1,8 @@
 //! The budget of what a Core polls, counted in ready polls between two polls of another task.
 
-mod common;
-
 use std::io;
 use std::task::Poll;
 
-use common::meter::{Meter, ALL, BOUND};
-use common::watched;
 use futures01::{Async, Future as _, Stream as Stream01};
 use futures_util::StreamExt as _;
 use tokio::runtime::Builder;
@@ -14,6 +10,9 @@ use tokio_core::reactor::{Core, Handle};
 use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::spawn::{on_handle, on_remote_std};
 use tokio_core_compat::task::{As01, AsStd};
+
+use crate::common::meter::{Meter, ALL, BOUND};
+use crate::common::watched;
 
 /// A Core may poll one task twice before it comes to the next.
 const ON_A_CORE: usize = 2 * BOUND;

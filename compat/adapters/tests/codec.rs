@@ -1,8 +1,6 @@
 //! Codecs of one generation in the `Framed` of the other: frames in pieces, the end, what is left.
 #![allow(deprecated, reason = "tokio-io 0.1.13 deprecates its codecs")]
 
-mod common;
-
 use std::io;
 
 use bytes::BytesMut;
@@ -15,6 +13,8 @@ use tokio_core_compat::prelude::*;
 use tokio_io::codec::FramedRead as FramedRead01;
 use tokio_io::AsyncRead as _;
 use tokio_util::codec::{Framed, FramedRead, FramedWrite, LengthDelimitedCodec, LinesCodec};
+
+use crate::common;
 
 /// Lines, as they were for tokio-io 0.1. "fail" cannot be encoded.
 struct Lines;

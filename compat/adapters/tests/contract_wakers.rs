@@ -1,7 +1,5 @@
 //! What `task` promises about wake-ups: none lost, none spurious, each to the latest poll.
 
-mod common;
-
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
@@ -9,7 +7,6 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use common::{watched, Bell};
 use futures01::executor;
 use futures01::stream::FuturesUnordered;
 use futures01::sync::{mpsc, oneshot};
@@ -18,6 +15,8 @@ use futures01::{future, stream, Async, Future as _};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use tokio::sync as std_sync;
 use tokio_core_compat::task::{As01, AsStd};
+
+use crate::common::{watched, Bell};
 
 /// What a future has registered.
 type Kept<T> = Arc<Mutex<Option<T>>>;

@@ -1,13 +1,10 @@
 //! A Core on its own thread: answers, panics and cancellation carried across, orderly shutdown.
 
-mod common;
-
 use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::watched;
 use futures01::future;
 use futures01::sync::oneshot;
 use futures01::Future as _;
@@ -20,13 +17,7 @@ use tokio_core_compat::spawn::Lost;
 use tokio_core_compat::task::AsStd;
 use tokio_core_compat::time;
 
-fn block_on<F: std::future::Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
-}
+use crate::common::{self, block_on, watched};
 
 fn core() -> CoreThread {
     CoreThread::new("a core").unwrap()

@@ -1,18 +1,17 @@
 //! Messages over UDP: what a codec may do, what a failure leaves, and backpressure.
 #![cfg(unix)]
 
-mod common;
-
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use common::{on_each_runtime, watched, Bell};
 use futures01::{future, Async, AsyncSink, Sink as _, Stream as _};
 use tokio::net::UdpSocket;
 use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::net::UdpFramed;
 use tokio_core_compat::prelude::*;
+
+use crate::common::{block_on, on_each_runtime, watched, Bell};
 
 /// A codec as it was written for tokio-core. "fail" can't be decoded, and a longer word of these
 /// panics.
@@ -147,12 +146,4 @@ fn a_sink_whose_budget_is_spent_hands_the_message_back() {
         let taken = runtime.block_on(runtime.spawn(task)).unwrap();
         assert!((1..=129).contains(&taken), "{taken}");
     });
-}
-
-fn block_on<F: std::future::Future>(test: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(test)
 }

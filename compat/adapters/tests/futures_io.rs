@@ -1,15 +1,14 @@
 //! Streams of futures-io, both ways: bytes, would-block, half-close.
 
-mod common;
-
 use std::io::{self, Read as _};
 
-use common::Bell;
 use futures_util::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::io::{AsFuturesIo, AsIo01, ShutdownPolicy};
 use tokio_core_compat::prelude::*;
 use tokio_util::compat::TokioAsyncReadCompatExt as _;
+
+use crate::common::Bell;
 
 #[tokio::test]
 async fn a_tokio_core_socket_serves_code_over_futures_io() {

@@ -1,18 +1,17 @@
 //! A runtime for the length of a poll, on threads that are in none.
 
-mod common;
-
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{watched, Bell};
 use futures01::future::{self, Executor};
 use futures01::{Async, Future as _, Stream as _};
 use futures_cpupool::CpuPool;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_core_compat::task::{As01, AsStd, InRuntime};
 use tokio_core_compat::time::{Current, Timeout};
+
+use crate::common::{watched, Bell};
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread()

@@ -1,10 +1,7 @@
 //! Streams of bytes across generations: half-close, split halves, who owns the socket.
 
-mod common;
-
 use std::io::{self, IoSlice, Read as _, Write as _};
 
-use common::{watched, Bell};
 use futures01::Future as _;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,6 +9,8 @@ use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 use tokio_core_compat::task::AsStd;
 use tokio_io::AsyncRead as _;
+
+use crate::common::{self, watched, Bell};
 
 /// Two ends of a TCP connection, both tokio 1's.
 async fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {

@@ -1,17 +1,16 @@
 //! Streams of bytes, call by call: what reaches the stream inside, on the buffer of the caller.
 
-mod common;
-
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, IntoBuf};
-use common::Bell;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio_core_compat::io::{AsIo01, AsTokio, HalfClose, ShutdownPolicy};
 use tokio_io::AsyncWrite as _;
+
+use crate::common::Bell;
 
 /// Remembers the sizes of the slices that it was given.
 #[derive(Default)]

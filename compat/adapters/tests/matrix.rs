@@ -1,15 +1,12 @@
 //! README.md's table of adapters and properties: that it names tests that exist, and the tests that
 //! are the same for several adapters. Those that wait run on both kinds of runtime.
 
-mod common;
-
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::{on_each_runtime, Bell};
 use futures01::{executor, Async, Future as _, Sink as _};
 use futures01::{sync::oneshot, Stream as Stream01};
 use futures_sink::Sink;
@@ -19,6 +16,8 @@ use tokio::runtime::Builder;
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 use tokio_core_compat::spawn::{Local, Spawner};
 use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
+
+use crate::common::{on_each_runtime, Bell};
 
 /// Runs `f` on another thread, after the one that waits has most likely gone to sleep.
 fn later(f: impl FnOnce() + Send + 'static) {

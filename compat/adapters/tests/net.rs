@@ -1,15 +1,12 @@
 //! tokio 1's sockets by reference: who is woken, what is lost, and when a task gives way.
 #![cfg(unix)]
 
-mod common;
-
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
 use bytes::{Buf, Bytes, IntoBuf};
-use common::{on_each_runtime, watched, Bell};
 use futures01::{future, Async, Future as _, Poll as Poll01, Stream as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -18,6 +15,8 @@ use tokio_core_compat::io::{AsIo01, ShutdownPolicy};
 use tokio_core_compat::prelude::*;
 use tokio_core_compat::spawn::Local;
 use tokio_io::AsyncWrite as _;
+
+use crate::common::{block_on, on_each_runtime, rings, watched, Bell};
 
 /// Two ends of a TCP connection, the near one shared.
 async fn tcp_pair(policy: ShutdownPolicy) -> (AsIo01<TcpStream>, TcpStream) {
@@ -32,22 +31,6 @@ async fn tcp_pair(policy: ShutdownPolicy) -> (AsIo01<TcpStream>, TcpStream) {
 fn unix_pair() -> (AsIo01<UnixStream>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
     (near.into_io_01(ShutdownPolicy::Fin), far)
-}
-
-fn block_on<F: std::future::Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
-}
-
-/// Waits until `bell` was rung that often, and fails if it was rung more often.
-async fn rings(bell: &Bell, times: usize) {
-    while bell.rung() < times {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
-    assert_eq!(bell.rung(), times);
 }
 
 fn would_block<T: std::fmt::Debug>(result: io::Result<T>) {

@@ -1,15 +1,11 @@
 //! Listeners and datagrams of tokio 1, in 0.1 style.
 #![cfg(unix)]
 
-mod common;
-
 use std::cell::Cell;
 use std::io;
 use std::path::PathBuf;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use common::{on_each_runtime, watched, Bell};
 use futures01::{Async, Future as _, Stream as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
@@ -18,6 +14,8 @@ use tokio_core_compat::io::ShutdownPolicy;
 use tokio_core_compat::net::{Accept, AsDatagram01, AsListener01};
 use tokio_core_compat::prelude::*;
 use tokio_io::AsyncRead as _;
+
+use crate::common::{block_on, on_each_runtime, rings, watched, Bell};
 
 /// A path for a socket, in a folder that goes with it.
 struct Place(PathBuf);
@@ -39,21 +37,6 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn block_on<F: std::future::Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
-}
-
-async fn rings(bell: &Bell, times: usize) {
-    while bell.rung() < times {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    assert_eq!(bell.rung(), times);
 }
 
 fn would_block<T>(result: io::Result<T>) -> bool {

@@ -1,14 +1,11 @@
 //! A panic of what is inside an adapter, of a task, and of a `Waker`.
 
-mod common;
-
 use std::future::Future;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Wake, Waker};
 
-use common::{on_each_runtime, Bell};
 use futures01::sync::oneshot;
 use futures01::{executor, Poll as Poll01, Sink as Sink01, StartSend};
 use futures_sink::Sink;
@@ -17,6 +14,8 @@ use tokio::runtime::Handle;
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 use tokio_core_compat::spawn::Spawner;
 use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
+
+use crate::common::{on_each_runtime, Bell};
 
 fn noop() -> Context<'static> {
     Context::from_waker(Waker::noop())

@@ -1,14 +1,11 @@
 //! Values that live on a Core's thread, and calls that return plain values.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::watched;
 use futures01::{future, Future as _};
 use tokio::sync::oneshot;
 use tokio_core::reactor::{Core, Timeout};
@@ -16,13 +13,7 @@ use tokio_core_compat::core_thread::{CoreThread, Resident};
 use tokio_core_compat::spawn::{on_remote_call, Lost};
 use tokio_core_compat::task::AsStd;
 
-fn block_on<F: std::future::Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
-}
+use crate::common::{block_on, watched};
 
 /// Runs a test with a Core; a hang fails it.
 fn with_core<F>(test: impl FnOnce(CoreThread) -> F + Send + 'static)

@@ -1,7 +1,5 @@
 //! Services of one generation called by the other: readiness, tasks, cancellation, both ways at once.
 
-mod common;
-
 use std::cell::Cell;
 use std::future::{ready, Ready};
 use std::io;
@@ -9,12 +7,13 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use common::Bell;
 use futures01::{executor, future, task, Async, Future as _};
 use tokio_core_compat::prelude::*;
 use tokio_core_compat::service::{As01Service, AsTower};
 use tokio_service::Service as _;
 use tower_service::Service as _;
+
+use crate::common::Bell;
 
 /// Is not ready until `open`.
 #[derive(Clone, Default)]

@@ -1,17 +1,16 @@
 //! Sinks across generations: where an item is at each moment, and who is woken for room.
 
-mod common;
-
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use common::Bell;
 use futures01::sync::mpsc;
 use futures01::{Async, AsyncSink, Future as _, Poll as Poll01, Sink as Sink01, StartSend, Stream};
 use futures_sink::Sink;
 use futures_util::SinkExt;
 use tokio_core_compat::task::{As01Sink, AsStdSink};
+
+use crate::common::Bell;
 
 /// A sink with room for so many items.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! Spawning in both directions: `!Send` tasks, panics, cancellation, and the other side gone.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -11,7 +9,6 @@ use std::sync::mpsc;
 use std::task::{Context, Waker};
 use std::thread;
 
-use common::watched;
 use futures01::future::{self, ExecuteErrorKind, Executor};
 use futures01::{Async, Future as _};
 use tokio::runtime::{self, Runtime};
@@ -19,6 +16,8 @@ use tokio::sync::oneshot;
 use tokio_core::reactor::Core;
 use tokio_core_compat::spawn::{on_handle, on_remote, on_remote_std, Gone, Local, Lost, Spawner};
 use tokio_core_compat::task::{As01, AsStd};
+
+use crate::common::watched;
 
 fn runtime() -> Runtime {
     runtime::Builder::new_current_thread()

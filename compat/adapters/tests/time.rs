@@ -1,15 +1,12 @@
 //! `Timeout` and `Interval`, on a clock that stands still until a test moves it. What tokio-core's
 //! own did is shown by rows 51 and 52 of `traps/`.
 
-mod common;
-
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::Once;
 use std::time::Duration;
 use std::{io, panic, thread};
 
-use common::Bell;
 use futures01::executor::{self, Spawn};
 use futures01::{Async, Future as _, Stream as _};
 use tokio::runtime::{Builder, Runtime};
@@ -17,6 +14,8 @@ use tokio::time::{advance, Instant};
 use tokio_core_compat::spawn::{Handle, Local};
 use tokio_core_compat::task::AsStd;
 use tokio_core_compat::time::{Current, Interval, OnRuntime, Timeout};
+
+use crate::common::Bell;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -63,7 +63,7 @@ fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The tests of `tests/traps/`, and those that need old versions.
 fn traps() -> BTreeSet<String> {
     let mut traps = BTreeSet::new();
-    for folder in ["compat/guide/tests/traps", "compat/guide/faults/tests"] {
+    for folder in ["compat/guide/tests/traps", "compat/guide/faults/src"] {
         for file in fs::read_dir(from_root(folder)).unwrap() {
             let path = file.unwrap().path();
             let source = fs::read_to_string(&path).unwrap();
@@ -194,7 +194,7 @@ fn the_guides_manifest_is_the_one_that_compiles() {
     }
 }
 
-/// The lines for tokio 0.1 that the pages print are those of the manifest whose tests pass.
+/// The lines for tokio 0.1 that the pages print are those of the workspace whose tests pass.
 #[test]
 fn the_lines_for_tokio_0_1_are_those_of_its_programs() {
     let patches = |text: &str| -> Vec<(String, String)> {
@@ -212,7 +212,7 @@ fn the_lines_for_tokio_0_1_are_those_of_its_programs() {
             })
             .collect()
     };
-    let manifest = include_str!("../../drop-in/tokio-0.1/programs/drop-in/Cargo.toml");
+    let manifest = include_str!("../../Cargo.toml");
     let tested = patches(manifest);
     assert!(tested.iter().all(|(name, folder)| name == folder));
     for page in [GUIDE, TOKIO_0_1] {

@@ -51,7 +51,7 @@ fn without_keywords(text: &str) -> String {
     text.replace("async", "a5ync").replace("dyn(", "d5n(")
 }
 
-/// The column in the source of what is at a column in the line that [`file`] made of it.
+/// The column in the source of what is at a column in the line that [`file()`] made of it.
 pub fn original_column(source: &str, text: &str, column: usize) -> usize {
     let (mut source, mut rest, mut inserted) = (source, text, 0);
     let at = |rest: &str| text[..text.len() - rest.len()].chars().count() + 1;

@@ -1,12 +1,10 @@
 //! What can't be scanned ends with one line and the exit code 2.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use support::{command, git, package, scan, stderr};
+use crate::support::{command, git, package, scan, stderr};
 
 /// The last line of stderr of a scan that fails.
 fn failure(folder: &Path, arguments: &[&str]) -> String {

@@ -1,14 +1,13 @@
 //! Scans tests/corpus, whose lines say behind `//~` which rows the scan has to report there, and
 //! by a `!` which of them hang.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{scan, snapshot, terminal};
+
+use crate::support::{scan, snapshot, terminal};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 

@@ -1,13 +1,11 @@
 //! `--fix` makes the edits that the compiler allows, leaves the rest alone, and finds nothing the
 //! second time.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{command, git, package, snapshot, stderr};
+use crate::support::{command, git, package, snapshot, stderr};
 
 /// A package in its own repository, everything committed.
 fn repository(name: &str, dependencies: &str, source: &str) -> PathBuf {

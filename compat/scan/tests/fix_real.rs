@@ -1,13 +1,11 @@
 //! `--fix` on real code: what built and passed before does so after. Takes minutes: `make fix-real`.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use support::{command, git, package, stderr};
+use crate::support::{command, git, package, stderr};
 
 /// Runs a program in a folder, without this test's own settings for cargo.
 fn run(folder: &Path, program: &str, arguments: &[&str]) -> Output {

@@ -1,11 +1,9 @@
 //! `--harden` shows and proves a change, writes it on request, and the result builds and is scanned.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
-use support::{command, git, package, scan, snapshot, stderr};
+use crate::support::{command, git, package, scan, snapshot, stderr};
 
 /// The target that the compiler builds for by default.
 fn host() -> String {

@@ -1,12 +1,10 @@
 //! `--history` draws the saved counts by the git history of their file, and scans nothing.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::{command, package, stderr};
+use crate::support::{command, package, stderr};
 
 fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");

@@ -1,13 +1,11 @@
 //! What the options and the kinds of projects change of what is found.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use support::{command, package, scan, stderr};
+use crate::support::{command, package, scan, stderr};
 
 const FUTURES: &str = "futures = \"0.1.31\"";
 

@@ -1,10 +1,8 @@
 //! `--check` fails where a use was added since `--save`, and nowhere else.
 
-mod support;
-
 use std::fs;
 
-use support::{command, package, stderr};
+use crate::support::{command, package, stderr};
 
 #[test]
 fn a_new_use_fails_and_one_less_does_not() {

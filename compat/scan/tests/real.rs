@@ -2,8 +2,6 @@
 //! tests/real.toml. Not in CI: it downloads them, and builds their dependencies. Run it by
 //! `make scan-real`; where findings have changed, it prints the new record.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -13,8 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Deserialize;
 use serde_json::Value;
-use support::{command, package, stderr};
 use toml_edit::DocumentMut;
+
+use crate::support::{command, package, stderr};
 
 const RECORD: &str = include_str!("real.toml");
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -1,10 +1,8 @@
 //! What the compiler doesn't get to is scanned by its syntax, and the report says so.
 
-mod support;
-
 use std::fs;
 
-use support::{package, scan};
+use crate::support::{package, scan};
 
 #[test]
 fn what_is_not_compiled_is_unsure() {

@@ -99,6 +99,20 @@ pub fn watched<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     }
 }
 
+/// Runs a future on a current-thread runtime.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(future)
+}
+
+/// Waits until `bell` was rung that often, and fails if it was rung more often.
+pub async fn rings(bell: &Bell, times: usize) {
+    while bell.rung() < times {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(bell.rung(), times);
+}
+
 /// Runs `f` on a current-thread and on a multi-thread runtime; a hang fails the test.
 pub fn on_each_runtime(f: impl Fn(&Runtime) + Copy + Send + 'static) {
     for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {

@@ -10,43 +10,21 @@ use std::{env, fs};
 
 use public_api::Builder;
 
-/// A drop-in and what it stands for.
-struct Crate {
-    name: &'static str,
-    /// Folder of the drop-in's package or workspace.
-    drop_in: &'static str,
-    /// Versions, and folders of packages whose lock file holds the real crate.
-    real: &'static [(&'static str, &'static str)],
-}
+/// The workspaces with the drop-ins, and with the real crates.
+const DROP_INS: &str = "../..";
+const REAL: &str = "../../real/0.1.18";
+const REAL_0_1_12: &str = "../../real/0.1.12";
 
-impl Crate {
-    const fn of_tokio_0_1(name: &'static str, real: &'static [(&str, &str)]) -> Crate {
-        Crate {
-            name,
-            drop_in: "../tokio-0.1",
-            real,
-        }
-    }
-}
-
-const TOKIO_0_1: &str = "../tokio-0.1/programs/real";
-
-const CRATES: [Crate; 8] = [
-    Crate {
-        name: "tokio-core",
-        drop_in: "../tokio-core",
-        real: &[
-            ("0.1.18", "../semantics/real-0.1.18"),
-            ("0.1.12", "../semantics/real"),
-        ],
-    },
-    Crate::of_tokio_0_1("tokio-executor", &[("0.1.10", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-reactor", &[("0.1.12", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-tcp", &[("0.1.4", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-threadpool", &[("0.1.18", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-timer", &[("0.2.13", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-udp", &[("0.1.6", TOKIO_0_1)]),
-    Crate::of_tokio_0_1("tokio-uds", &[("0.2.7", TOKIO_0_1)]),
+/// Each drop-in with the versions that it is compared with, its own first, and where they are locked.
+const CRATES: [(&str, &[(&str, &str)]); 8] = [
+    ("tokio-core", &[("0.1.18", REAL), ("0.1.12", REAL_0_1_12)]),
+    ("tokio-executor", &[("0.1.10", REAL)]),
+    ("tokio-reactor", &[("0.1.12", REAL)]),
+    ("tokio-tcp", &[("0.1.4", REAL)]),
+    ("tokio-threadpool", &[("0.1.18", REAL)]),
+    ("tokio-timer", &[("0.2.13", REAL)]),
+    ("tokio-udp", &[("0.1.6", REAL)]),
+    ("tokio-uds", &[("0.2.7", REAL)]),
 ];
 
 /// Private modules of what is re-exported: they differ by version, or between real crate and drop-in.
@@ -64,21 +42,31 @@ const PRIVATE_MODULES: [&str; 8] = [
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Error> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let wanted: Vec<_> = env::args().skip(1).collect();
+    Ok(if compare(&wanted)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Compares the crates with these names, or all, and prints what differs. Returns whether all is as
+/// accepted.txt says.
+fn compare(wanted: &[String]) -> Result<bool, Error> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let accepted = accepted(&fs::read_to_string(here.join("accepted.txt"))?)?;
     let mut unused = accepted.clone();
     let mut failed = false;
-    for subject in CRATES {
-        if !wanted.is_empty() && !wanted.iter().any(|name| name == subject.name) {
+    for (name, versions) in CRATES {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             // Its entries may be used.
-            let path = format!("{}::", subject.name.replace('-', "_"));
+            let path = format!("{}::", name.replace('-', "_"));
             unused.retain(|item| !item.contains(&path));
             continue;
         }
-        let drop_in = items(&here.join(subject.drop_in), subject.name)?;
-        for (version, folder) in subject.real {
-            let real = items(&here.join(folder), subject.name)?;
+        let drop_in = items(&here.join(DROP_INS), name, versions[0].0)?;
+        for (version, folder) in versions {
+            let real = items(&here.join(folder), name, version)?;
             let missing: Vec<_> = real.difference(&drop_in).collect();
             let unexplained: Vec<_> = missing
                 .iter()
@@ -86,8 +74,7 @@ fn main() -> Result<ExitCode, Error> {
                 .collect();
             unused.retain(|item| !missing.contains(&item));
             println!(
-                "{} {version}: {} items, {} of them differ as accepted.txt says, {} are missing",
-                subject.name,
+                "{name} {version}: {} items, {} of them differ as accepted.txt says, {} are missing",
                 real.len(),
                 missing.len() - unexplained.len(),
                 unexplained.len()
@@ -106,28 +93,24 @@ fn main() -> Result<ExitCode, Error> {
         println!("accepted.txt lists what is not missing: {item}");
         failed = true;
     }
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(!failed)
 }
 
-/// Returns the public items of the package `name` that `folder` is, has or depends on.
-fn items(folder: &Path, name: &str) -> Result<BTreeSet<String>, Error> {
-    let parts = folder.components().rev().take(2);
-    let parts: Vec<_> = parts.map(|part| part.as_os_str().to_owned()).collect();
+/// Returns the public items of a package that the workspace in `folder` has or depends on.
+fn items(folder: &Path, name: &str, version: &str) -> Result<BTreeSet<String>, Error> {
+    let folder = folder.canonicalize()?;
+    // One for each workspace, since packages of one name are in several.
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("target"),
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
             PathBuf::from,
         )
         .join("api")
-        .join(parts.join("-".as_ref()));
+        .join(folder.file_name().expect("it isn't the root"));
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["rustdoc", "--quiet", "--locked", "--lib"])
-        .args(["--package", name, "--manifest-path"])
+        .args(["--package", &format!("{name}@{version}"), "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
@@ -359,6 +342,11 @@ mod tests {
             .into_iter()
             .next()
             .unwrap_or_default()
+    }
+
+    #[test]
+    fn no_item_is_missing() {
+        assert!(compare(&[]).unwrap());
     }
 
     #[test]

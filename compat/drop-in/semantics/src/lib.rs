@@ -29,10 +29,10 @@ pub fn real() -> bool {
 /// Time that a test gets before its watchdog ends the process.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Time that [`within`] waits for its condition.
+/// Time that `within` waits for its condition.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A thread that aborts the process if the test still runs after [`LIMIT`].
+/// A thread that aborts the process if the test still runs after `LIMIT`.
 pub struct Watchdog {
     _stop: mpsc::Sender<()>,
 }

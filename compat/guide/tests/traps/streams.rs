@@ -1,7 +1,12 @@
 //! Rows 21 to 28: what an error does to a stream.
 
-use futures01::{stream as stream_01, Future as _, Stream as _};
+use std::cell::Cell;
+
+use futures01::stream::FuturesUnordered;
+use futures01::{executor, future, stream as stream_01, task, Async, Future as _, Stream as _};
 use futures_util::{stream, StreamExt as _, TryStreamExt as _};
+
+use crate::common::{watched, Bell};
 
 /// What a listener yields: one client of three could not be accepted.
 fn incoming() -> [Result<u32, &'static str>; 3] {
@@ -128,4 +133,36 @@ async fn row_28_zip_pairs_results() {
     let clients = stream::iter(incoming()).filter_map(|client| async move { client.ok() });
     let pairs = clients.zip(stream::iter(names()));
     assert_eq!(pairs.collect::<Vec<_>>().await, [(1, "a"), (3, "b")]);
+}
+
+/// Not the fault of row 24, which `guide/faults` shows with old versions: since futures 0.1.30, a set
+/// that has polled as many futures as it holds returns, and so gets a new budget.
+#[test]
+fn a_set_of_futures_0_1_31_returns_for_its_budget() {
+    watched(|| {
+        let budget = &Cell::new(0);
+        // As the receivers of tokio 1.16: without budget they are pending, and ring at once.
+        let receiver = |n| {
+            future::poll_fn(move || {
+                let left = budget.get();
+                if left == 0 {
+                    task::current().notify();
+                    return Ok::<_, ()>(Async::NotReady);
+                }
+                budget.set(left - 1);
+                Ok(Async::Ready(n))
+            })
+        };
+        let all: FuturesUnordered<_> = (0..200).map(receiver).collect();
+        let mut all = executor::spawn(all);
+        let bell = Bell::new();
+        let mut next = || bell.poll_stream_01(&mut all);
+        budget.set(128);
+        assert!((0..128).all(|_| matches!(next(), Ok(Async::Ready(Some(_))))));
+        assert_eq!(next(), Ok(Async::NotReady));
+        assert!(bell.rung() > 0);
+        budget.set(128);
+        assert!((128..200).all(|_| matches!(next(), Ok(Async::Ready(Some(_))))));
+        assert_eq!(next(), Ok(Async::Ready(None)));
+    });
 }

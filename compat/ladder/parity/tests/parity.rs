@@ -1,7 +1,7 @@
 //! The product beside each rung: the same acts, the same transcript.
 //!
-//! `cargo test -p ptunnel-parity`, after the programs were built into the same target folder, or
-//! with PTUNNEL and PTUNNEL_R0 … PTUNNEL_R5 naming them.
+//! `cargo test -p ptunnel-parity --features programs`, after the programs were built into the same
+//! target folder, or with PTUNNEL and PTUNNEL_R0 … PTUNNEL_R5 naming them.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Runs the program that these tests are of.
 
-#![allow(dead_code)]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
