@@ -237,10 +237,16 @@ pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
         true => Info,
         false => Warn,
     };
-    let text = format_args!("{}{}", Heading(Some(context), error.path()), error);
+    let heading = Heading(Some(context), error.path());
     match error.cause() {
-        Cause::Rejection => context.scope(|| field::log_denial(level, text, || error.fields())),
-        _ => log_line(context, level, text, || error.fields()),
+        Cause::Rejection => context.scope(|| {
+            field::log_denial(level, format_args!("{}{}", heading, error), || {
+                error.fields()
+            })
+        }),
+        _ => log_line(context, level, format_args!("{}{}", heading, error), || {
+            error.fields()
+        }),
     }
     match stats {
         Some(stats) if is_departure => stats.left(),

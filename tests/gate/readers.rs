@@ -8,7 +8,7 @@ use std::process::Command;
 use ptunnel::config::TlsStart;
 use ptunnel::inbound::InboundHandshake;
 use ptunnel::proto::{Download, Forward, Negotiation, NegotiationStep, Request, Step};
-use ptunnel::proto::{Reply, ServerNameReader, StartTls};
+use ptunnel::proto::{Reply, Secrets, ServerNameReader, StartTls};
 
 use super::{counted, TempDir};
 
@@ -51,7 +51,7 @@ const READERS: [Reader; 8] = [
         }
     }),
     ("reply with a PAC file", |count| {
-        let mut download = Download::new(1);
+        let mut download = Download::new(1, Secrets::default());
         for piece in pieces(b"HTTP/1.1 200 OK\r\nA: b", b"\n 12\r", count) {
             assert!(matches!(download.feed(piece), Ok(false)));
         }

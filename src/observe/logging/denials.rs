@@ -105,21 +105,22 @@ impl DenialsState {
 }
 
 fn report(left_out: &LeftOut) {
-    let text = format_args!(
-        "{}: denied {} more connections in {}s; only the first {} of a minute have a line",
-        left_out,
-        left_out.count,
-        left_out.period.as_secs().max(1),
-        LINES
-    );
-    field::log(Warn, text, || {
+    let fields = || {
         vec![
             ("client", FieldValue::Text(left_out.to_string())),
             ("denials", FieldValue::Number(left_out.count)),
             ("seconds", FieldValue::Duration(left_out.period)),
             ("cause", FieldValue::Text("denied".into())),
         ]
-    });
+    };
+    let text = format!(
+        "{}: denied {} more connections in {}s; only the first {} of a minute have a line",
+        left_out,
+        left_out.count,
+        left_out.period.as_secs().max(1),
+        LINES
+    );
+    field::log(Warn, format_args!("{}", text), fields);
 }
 
 #[cfg(test)]
