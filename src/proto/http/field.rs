@@ -140,30 +140,43 @@ pub(super) fn length(bytes: &[u8]) -> Option<usize> {
 /// Returns a head with spaces for what ends no line: the line ends in folded fields (RFC 9112 §5.2),
 /// CR elsewhere and NUL (RFC 9110 §5.5).
 pub(super) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
+    // Most heads need no copy.
+    let is_kept = |pair: &[u8]| match pair[0] {
+        b'\n' => !is_space(pair[1]),
+        b'\r' => pair[1] == b'\n',
+        _ => true,
+    };
+    if !head.contains(&b'\0') && !head.ends_with(b"\r") && head.windows(2).all(is_kept) {
+        return head.into();
+    }
     let first = head.len() - split(head).1.lines.len();
     let is_folded = |at: usize| {
         let next = head.get(at + 1).copied();
         at >= first && head.get(at) == Some(&b'\n') && next.map_or(false, is_space)
     };
-    let becomes_space = |at: usize| match head[at] {
-        b'\0' => true,
-        b'\n' => is_folded(at),
-        b'\r' => head.get(at + 1) != Some(&b'\n') || is_folded(at + 1),
-        _ => false,
-    };
-    if !(0..head.len()).any(becomes_space) {
-        return head.into();
+    let mut bytes = head.to_vec();
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        let becomes_space = match byte {
+            b'\0' => true,
+            b'\n' => is_folded(at),
+            b'\r' => head.get(at + 1) != Some(&b'\n') || is_folded(at + 1),
+            _ => false,
+        };
+        if becomes_space {
+            *byte = b' ';
+        }
     }
-    let byte = |at| if becomes_space(at) { b' ' } else { head[at] };
-    (0..head.len()).map(byte).collect::<Vec<u8>>().into()
+    bytes.into()
 }
 
 /// Refuses a head that two recipients could read differently: CR apart from line ends or NUL (RFC 9112
 /// §2.2), a line without a colon, which can be another status line, and a continuation of the status
 /// line. curl accepts only CR of these.
 pub(super) fn check_lines(head: &[u8]) -> Result<(), Malformed> {
-    let is_bare = |at: usize| head[at] == b'\r' && head.get(at + 1) != Some(&b'\n');
-    if (0..head.len()).any(|at| head[at] == b'\0' || is_bare(at)) {
+    let has_bare = head
+        .windows(2)
+        .any(|pair| pair[0] == b'\r' && pair[1] != b'\n');
+    if has_bare || head.ends_with(b"\r") || head.contains(&b'\0') {
         return Err(Malformed::Syntax(httparse::Error::NewLine));
     }
     let is_valid = |line: &[u8]| line.contains(&b':') && !is_space(line[0]);
