@@ -121,16 +121,18 @@ impl Process {
         ids.map(Process).collect()
     }
 
-    /// Returns the number of threads, without those of the log and of the limits, which start later.
+    /// Returns the number of threads, without those of the log and of the limits, which start later, and
+    /// one that probes a proxy until it is up.
     pub fn threads(self) -> usize {
         let path = format!("/proc/{}/task", self.0);
         let tasks = fs::read_dir(&path).expect("the process lives");
         let paths = tasks.map(|task| task.expect("a thread").path().join("comm"));
         // A thread that has ended since is counted: it may have been any.
         let names = paths.map(|path| fs::read_to_string(path).unwrap_or_default());
-        names
+        let names: Vec<_> = names
             .filter(|name| name != "log\n" && name != "limits\n")
-            .count()
+            .collect();
+        names.len() - names.iter().any(|name| name == "probe\n") as usize
     }
 
     /// Returns the processor time used so far, in user mode and in the kernel.
