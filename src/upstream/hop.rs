@@ -41,7 +41,7 @@ pub struct Hop {
     /// Whether a SOCKS proxy has sent anything; `None` for another proxy, for one that has answered
     /// before, and for an observer, which has its own advice.
     has_spoken: Option<Arc<AtomicBool>>,
-    /// The refusal by an HTTP proxy that gets credentials, while it is checked.
+    /// What a negotiation with an HTTP proxy leaves.
     standing: Option<StandingRefusal>,
 }
 
@@ -50,8 +50,6 @@ impl Hop {
     pub(super) fn new(chain: &ProxyChain, index: usize, tunnel: &Tunnel) -> Option<Hop> {
         let proxy = chain.pooled().nth(index)?.clone();
         let is_http = proxy.spec.protocol == Protocol::Http;
-        let auth = proxy.auth.as_ref().filter(|_| is_http);
-        let standing = auth.map(|_| StandingRefusal::default());
         let is_known = is_http || proxy.health.has_answered();
         Some(Hop {
             tunnel: tunnel.clone(),
@@ -64,7 +62,7 @@ impl Hop {
             } else {
                 Some(Arc::default())
             },
-            standing,
+            standing: Some(StandingRefusal::default()).filter(|_| is_http),
         })
     }
 
@@ -252,12 +250,13 @@ impl Hop {
         }
     }
 
-    /// Returns the error of a negotiation that failed: the proxy's refusal, if only its check failed.
+    /// Returns the error of a negotiation that failed: the proxy's refusal, if only its check or what
+    /// follows its status failed.
     pub fn settled(&self, error: Error) -> Error {
         let standing = self.standing.as_ref().filter(|_| !error.is_refusal());
         match standing.and_then(StandingRefusal::take) {
             Some((refusal, checked)) => {
-                if let Some(auth) = &self.proxy.auth {
+                if let (Some(auth), Some(checked)) = (&self.proxy.auth, checked) {
                     auth.forget(&checked);
                 }
                 Error::refused(self.peer(), self.target().clone(), refusal)

@@ -479,19 +479,16 @@ fn a_nonce_reused_on_a_new_connection_is_counted() {
 }
 
 #[test]
-fn an_incomplete_challenge_ends_with_the_handshake_timeout() {
+fn an_incomplete_challenge_is_a_refusal_after_the_handshake_timeout() {
     let proxy = Scripted::start(
         true,
         vec![challenge(DIGEST, "Content-Length: 9\r\n\r\nwho?")],
     );
     let program = proxy.through().args(&["--handshake-timeout", "0.5"]);
     let finished = program.args(&["-W", "example.org:22"]).run();
-    finished.expect_code(1);
-    assert!(
-        finished.stderr.contains("within 0.5s"),
-        "{}",
-        finished.stderr
-    );
+    finished.expect_code(3);
+    let told = "407 Who are you (the rest of the reply is missing)";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
 }
 
 /// The proxy was reached and hadn't refused, so it remains the only path.

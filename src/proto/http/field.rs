@@ -169,14 +169,18 @@ pub(super) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
     bytes.into()
 }
 
-/// Refuses a head that two recipients could read differently: CR apart from line ends or NUL (RFC 9112
-/// §2.2), a line without a colon, which can be another status line, and a continuation of the status
-/// line. curl accepts only CR of these.
+/// Returns whether a CR in the bytes is followed by anything but LF (RFC 9112 §2.2).
+pub(super) fn has_bare_cr(head: &[u8]) -> bool {
+    let is_bare = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
+    head.windows(2).any(is_bare)
+}
+
+/// Refuses a head that two recipients could read differently, as curl does: NUL, a line without a colon,
+/// which can be another status line, a continuation of the status line, and a line that begins with CR,
+/// which can end the head.
 pub(super) fn check_lines(head: &[u8]) -> Result<(), Malformed> {
-    let has_bare = head
-        .windows(2)
-        .any(|pair| pair[0] == b'\r' && pair[1] != b'\n');
-    if has_bare || head.ends_with(b"\r") || head.contains(&b'\0') {
+    let start = head.len() - begun(head).len();
+    if head.contains(&b'\0') || has_bare_cr(head.get(..=start).unwrap_or(head)) {
         return Err(Malformed::Syntax(httparse::Error::NewLine));
     }
     let is_valid = |line: &[u8]| line.contains(&b':') && !is_space(line[0]);

@@ -1,6 +1,6 @@
 //! The head of a response: its status, and the fields that matter to a tunnel.
 
-use super::field::{begun, check_lines, length, split, trim, unfolded};
+use super::field::{begun, check_lines, is_space, length, split, trim, unfolded};
 use super::framing::{is_kept, Framing};
 use super::head::{is_alert, is_http2, Malformed};
 use crate::proto::auth::{self, Challenge};
@@ -13,7 +13,8 @@ pub(in crate::proto) const INTERIM_LIMIT: u8 = 8;
 pub struct Response {
     /// Whether the version is HTTP/1.1, or a later minor one.
     pub is_modern: bool,
-    /// Three digits, perhaps out of range: see [`status_class`](Response::status_class).
+    /// Three digits, perhaps out of range: see [`status_class`](Response::status_class). 500 if the
+    /// response has fewer or more, which are then in front of the reason.
     pub status: u16,
     /// The reason phrase, often empty.
     pub reason: Vec<u8>,
@@ -67,7 +68,7 @@ impl Response {
         let length = length(bytes);
         if let Some(length) = length.filter(|length| *length <= limit) {
             let head = &bytes[..length];
-            let response = Response::read(head)?;
+            let response = Response::read(head, false)?;
             if response.status_class() != StatusClass::Refused {
                 check_lines(head)?;
             }
@@ -75,7 +76,7 @@ impl Response {
         }
         let is_over = length.is_some() || bytes.len() >= limit;
         if is_over || begun(bytes).contains(&b'\n') {
-            status_line(&unfolded(split(bytes).0)).map_err(Malformed::Syntax)?;
+            status_line(&unfolded(split(bytes).0), false).map_err(Malformed::Syntax)?;
         }
         if is_over {
             return Err(Malformed::TooLong(limit));
@@ -83,8 +84,8 @@ impl Response {
         Ok(None)
     }
 
-    /// Decodes a refusal whose head was cut, by its limit or the end of the connection; `None` if it
-    /// isn't one. A line that was cut is left out, apart from the status.
+    /// Decodes a head that was cut, by a fault, its limit or the end of the connection; `None` if it grants
+    /// the tunnel. A line that was cut is left out, apart from the status.
     ///
     /// # Errors
     ///
@@ -95,24 +96,24 @@ impl Response {
     ) -> Result<Option<(Response, usize)>, Malformed> {
         let end = bytes.iter().rposition(|byte| *byte == b'\n');
         let lines = &bytes[..end.map_or(0, |end| end + 1)];
-        let mut response = Response::read(if begun(lines).is_empty() {
-            bytes
-        } else {
-            lines
-        })?;
-        if begun(lines).is_empty() {
+        let mut response = if begun(lines).is_empty() {
+            let mut response = Response::read(bytes, true)?;
             response.reason.clear();
-        }
+            response
+        } else {
+            Response::read(lines, false)?
+        };
         response.is_kept = false;
-        let is_refusal = response.status_class() == StatusClass::Refused;
-        Ok(Some((response, bytes.len())).filter(|_| is_refusal))
+        let is_grant = response.status_class() == StatusClass::Granted;
+        Ok(Some((response, bytes.len())).filter(|_| !is_grant))
     }
 
-    fn read(head: &[u8]) -> Result<Response, Malformed> {
+    /// Reads a head; `is_cut` says whether its first line can continue.
+    fn read(head: &[u8], is_cut: bool) -> Result<Response, Malformed> {
         let head = unfolded(head);
         let (first, fields) = split(&head);
         let values = |name| fields.values(name);
-        let (is_modern, status, reason) = status_line(first).map_err(Malformed::Syntax)?;
+        let (is_modern, status, reason) = status_line(first, is_cut).map_err(Malformed::Syntax)?;
         let mut response = Response {
             is_modern,
             status,
@@ -167,22 +168,24 @@ impl Response {
 }
 
 /// Parses a status line: whether the version is 1.1 or later, the status and the reason phrase. White
-/// space between them can have any length (RFC 9112 §4).
-fn status_line(line: &[u8]) -> Result<(bool, u16, &[u8]), httparse::Error> {
+/// space between them can have any length (RFC 9112 §4). A line that is cut can lack digits.
+fn status_line(line: &[u8], is_cut: bool) -> Result<(bool, u16, &[u8]), httparse::Error> {
     const VERSION: &[u8] = b"HTTP/1.";
     let minor = line.get(VERSION.len()).filter(|byte| byte.is_ascii_digit());
     let minor = minor.filter(|_| line.starts_with(VERSION));
     let minor = *minor.ok_or(httparse::Error::Version)?;
     let rest = &line[VERSION.len() + 1..];
     let code = trim(rest);
-    let (digits, reason) = code.split_at(code.len().min(3));
-    let is_apart = |text: &[u8]| {
-        text.first()
-            .map_or(true, |byte| matches!(byte, b' ' | b'\t'))
-    };
-    let is_number = digits.len() == 3 && digits.iter().all(u8::is_ascii_digit);
-    if !is_number || !is_apart(rest) || !is_apart(reason) {
+    let end = code.iter().position(|byte| is_space(*byte));
+    let (digits, reason) = code.split_at(end.unwrap_or(code.len()));
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let is_apart = rest.first().map_or(false, |byte| is_space(*byte));
+    if !is_number || !is_apart || is_cut && code.len() < 3 {
         return Err(httparse::Error::Status);
+    }
+    if digits.len() != 3 {
+        // Invalid, which counts as 5xx (RFC 9110 §15).
+        return Ok((minor != b'0', 500, code));
     }
     let number = |number, digit: &u8| 10 * number + u16::from(digit - b'0');
     let status = digits.iter().fold(0, number);
@@ -298,6 +301,9 @@ mod tests {
             "HTTP/1.1 099 x",
             "HTTP/1.1 600 x",
             "HTTP/1.1 999",
+            "HTTP/1.1 20",
+            "HTTP/1.1 0200 OK",
+            "HTTP/1.1 2000 OK",
         ] {
             assert_eq!(status_class(line), StatusClass::Refused, "{}", line);
         }
@@ -310,16 +316,15 @@ mod tests {
     #[test]
     fn nearly_http_is_not_http() {
         let bad = [
-            "HTTP/1.1 2000 OK\r\n\r\n",
-            "HTTP/1.1 20\r\n\r\n",
+            "HTTP/1.1 2e2 OK\r\n\r\n",
+            "HTTP/1.1 \r\n\r\n",
             "HTTP/1.1200 OK\r\n\r\n",
             "HTTP/1.1 200OK\r\n\r\n",
             "HTTP/1. 200 OK\r\n\r\n",
-            "HTTP/1.1 200 O\rK\r\n\r\n",
             "SSH-2.0-OpenSSH_9.2\r\n",
             "HTTP/2 200\r\n\r\n",
             "ICY 200 OK\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\rX: a\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
             "HTTP/1.1 200 OK\r\nHTTP/1.1 403 Forbidden\r\n\r\n",
@@ -394,9 +399,7 @@ mod tests {
                 assert!(!response.is_kept);
             }
         }
-        for other in &["HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 x\r\n"] {
-            assert_eq!(cut(other), Ok(None));
-        }
+        assert_eq!(cut("HTTP/1.1 200 OK\r\n"), Ok(None));
     }
 
     /// An alert has no line end.

@@ -37,8 +37,8 @@ pub(super) struct Http {
     spent: Vec<Secret>,
     authenticator: Option<Authenticator>,
     head: HeadReader,
-    /// The body of the challenge that is answered next.
-    skipping: Option<Skip>,
+    /// The body of the challenge that is answered next, and the head.
+    skipping: Option<(Skip, Box<Response>)>,
     interim: u8,
     /// The request wasn't the first on its connection, which the proxy may have been closing.
     is_reused: bool,
@@ -80,9 +80,8 @@ impl Http {
     }
 
     /// As [`Negotiation::with_standing`](super::Negotiation::with_standing).
-    pub(super) fn with_standing(self, standing: StandingRefusal) -> Http {
-        let standing = Some(standing);
-        Http { standing, ..self }
+    pub(super) fn stand_in(&mut self, standing: StandingRefusal) {
+        self.standing = Some(standing);
     }
 
     /// As [`Negotiation::begin`](super::Negotiation::begin).
@@ -113,26 +112,26 @@ impl Http {
         if self.skipping.is_some() {
             return self.skip(piece);
         }
-        match self.feed_head(piece) {
-            Err(Malformed::TooLong(limit)) => self.cut().ok_or(Malformed::TooLong(limit)),
-            step => step,
-        }
-    }
-
-    fn feed_head(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
-        let mut decoded = self.head.extend(piece, Response::decode)?;
-        while let Some(response) = decoded {
+        let mut decoded = self.head.extend(piece, Response::decode);
+        loop {
+            let response = match decoded {
+                Ok(Some(response)) => response,
+                Ok(None) => return Ok(NegotiationStep::Read),
+                Err(why) => {
+                    let response = self.cut().ok_or(why)?;
+                    return self.refused_early(response);
+                }
+            };
             match response.status_class() {
                 StatusClass::Granted => return self.granted(response),
                 StatusClass::Refused => return self.refused(response),
                 StatusClass::Interim if self.interim == INTERIM_LIMIT => {
-                    return Err(Malformed::TooManyInterim)
+                    return self.refused_early(response)
                 }
                 StatusClass::Interim => self.interim += 1,
             }
-            decoded = self.head.decode(Response::decode)?;
+            decoded = self.head.decode(Response::decode);
         }
-        Ok(NegotiationStep::Read)
     }
 
     /// Returns the scheme of the next or the last request; `None` once the proxy has accepted it.
@@ -154,18 +153,30 @@ impl Http {
         if is_between && !self.is_bound {
             return Some(NegotiationStep::Redial);
         }
-        self.cut()
+        let response = self.cut_refusal()?;
+        self.refused_early(response).ok()
     }
 
-    /// Returns the meaning of a head that isn't complete and won't be, if it is that of a refusal.
-    fn cut(&mut self) -> Option<NegotiationStep> {
-        let response = self.head.decode(Response::decode_cut).ok()??;
-        if response.wants_credentials() && response.challenges.is_empty() {
-            // The challenges may be missing: it says nothing about the password.
-            let refusal = self.refusal(response, b"", AuthFailure::NoCredentials);
-            return Some(self.conclude(refusal, None));
+    /// Takes a head that isn't complete and won't be; `None` if it grants the tunnel, or if its status
+    /// can't be read.
+    fn cut(&mut self) -> Option<Response> {
+        self.head.decode(Response::decode_cut).ok()?
+    }
+
+    fn cut_refusal(&mut self) -> Option<Response> {
+        let is_refusal = |it: &Response| it.status_class() == StatusClass::Refused;
+        self.cut().filter(is_refusal)
+    }
+
+    /// Ends with a response whose head was cut, or which a final one should have followed.
+    fn refused_early(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
+        let is_final = response.status_class() == StatusClass::Refused;
+        if is_final && !(response.wants_credentials() && response.challenges.is_empty()) {
+            return self.refused(response);
         }
-        self.refused(response).ok()
+        // It says nothing about the password.
+        let refusal = self.refusal(response, b"", AuthFailure::Incomplete);
+        Ok(self.conclude(refusal, None))
     }
 
     fn granted(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
@@ -232,7 +243,7 @@ impl Http {
         let refusal = match blame {
             Some(Blame::Unclear(other)) => {
                 if let Some(standing) = &self.standing {
-                    standing.set(&refusal, &other);
+                    standing.set(refusal.clone(), Some(other.clone()));
                 }
                 self.request.retarget(other);
                 self.authorize(None);
@@ -251,10 +262,10 @@ impl Http {
         self.authorize(Some(answer.value));
         self.is_sent = false;
         self.is_bound = answer.is_bound;
-        self.skipping = response.kept_framing().map(Skip::new);
-        if self.skipping.is_none() {
-            return Ok(NegotiationStep::Redial);
-        }
+        self.skipping = match response.kept_framing() {
+            Some(framing) => Some((Skip::new(framing), Box::new(response))),
+            None => return Ok(NegotiationStep::Redial),
+        };
         let rest = self.take_rest();
         self.skip(&rest)
     }
@@ -263,7 +274,7 @@ impl Http {
     /// that body: no request has been sent that they could reply to.
     fn skip(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         let rest = match &mut self.skipping {
-            Some(body) => body.skip(piece),
+            Some((body, _)) => body.skip(piece),
             None => Ok(None),
         };
         match rest {
@@ -280,5 +291,25 @@ impl Http {
 
     fn take_rest(&mut self) -> Vec<u8> {
         mem::replace(&mut self.head, HeadReader::new(HEAD_LIMIT)).into_rest()
+    }
+}
+
+impl Drop for Http {
+    /// Leaves the refusal that the caller didn't wait for.
+    fn drop(&mut self) {
+        let standing = match self.standing.take() {
+            Some(standing) if self.checked.is_none() => standing,
+            _ => return,
+        };
+        let response = match self.skipping.take() {
+            Some((_, response)) => Some(*response),
+            None => self.cut_refusal(),
+        };
+        if let Some(mut response) = response {
+            // They weren't answered.
+            response.challenges.clear();
+            let refusal = self.refusal(response, b"", AuthFailure::Incomplete);
+            standing.set(refusal, None);
+        }
     }
 }

@@ -9,7 +9,7 @@ mod http;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::http::Http;
 use super::auth::AuthCache;
@@ -72,23 +72,31 @@ impl fmt::Display for AuthMethod {
     }
 }
 
-/// The refusal that is checked with another destination, and that destination. If the check fails or
-/// takes too long, the tunnel was refused nevertheless.
+/// The refusal with which a negotiation ends that is dropped, or fails, before it returns one:
+///
+/// - the rest of its head, or of the body of a challenge, takes too long;
+/// - it is checked with another destination, which is kept here, too, and the check fails or takes too
+///   long.
 #[derive(Clone, Default)]
-pub(crate) struct StandingRefusal(Arc<Mutex<Option<(Refusal, HostPort)>>>);
+pub(crate) struct StandingRefusal(Arc<Mutex<Standing>>);
+
+/// A refusal, and the destination with which it is checked.
+type Standing = Option<(Refusal, Option<HostPort>)>;
 
 // A refusal can repeat a request.
 debug_by_name!(StandingRefusal);
 
 impl StandingRefusal {
-    fn set(&self, refusal: &HttpRefusal, other: &HostPort) {
-        let checked = (Refusal::Http(refusal.clone()), other.clone());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked);
+    fn set(&self, refusal: HttpRefusal, checked_with: Option<HostPort>) {
+        *self.lock() = Some((Refusal::Http(refusal), checked_with));
     }
 
-    pub(crate) fn take(&self) -> Option<(Refusal, HostPort)> {
-        let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.take()
+    pub(crate) fn take(&self) -> Standing {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,11 +151,10 @@ impl Negotiation {
         }
     }
 
-    /// Keeps a refusal in `standing` while it is checked.
+    /// Leaves a refusal by an HTTP proxy in `standing` if this is dropped, or fails, before it returns it.
     pub(crate) fn with_standing(mut self, standing: StandingRefusal) -> Negotiation {
-        if let Negotiator::Http(http) = self.negotiator {
-            let http = http.with_standing(standing);
-            self.negotiator = Negotiator::Http(http);
+        if let Negotiator::Http(http) = &mut self.negotiator {
+            http.stand_in(standing);
         }
         self
     }

@@ -25,6 +25,8 @@ pub struct HttpRefusal {
 pub(in crate::proto) enum AuthFailure {
     /// There are no credentials for the proxy, or the refusal isn't about them.
     NoCredentials,
+    /// The reply isn't complete: the challenges of a 407 may be missing.
+    Incomplete,
     /// The command that prints the password failed.
     NoPassword,
     /// The proxy refused the answer in this scheme.
@@ -225,6 +227,7 @@ impl HttpRefusal {
             }
             AuthFailure::NoCredentials
             | AuthFailure::Unsupported
+            | AuthFailure::Incomplete
             | AuthFailure::Destination(_) => f.write_str(
                 "ptunnel supports only Basic, Digest (MD5, SHA-256), NTLM and Negotiate",
             ),
@@ -246,7 +249,10 @@ impl HttpRefusal {
         if !self.excerpt.is_empty() && !self.repeats_itself() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
         } else if self.response.wants_credentials() && self.schemes().is_empty() {
-            f.write_str(" (offers no scheme)")?;
+            f.write_str(match self.failure {
+                AuthFailure::Incomplete => " (the rest of the reply is missing)",
+                _ => " (offers no scheme)",
+            })?;
         }
         Ok(())
     }

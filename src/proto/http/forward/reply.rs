@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::super::body::Body;
-use super::super::field::{check_lines, split, unfolded};
+use super::super::field::{check_lines, has_bare_cr, split, unfolded};
 use super::super::response::INTERIM_LIMIT;
 use super::ReplyError;
 use crate::proto::{encode_response, with_bytes, Framing, HeadReader, Malformed};
@@ -28,10 +28,10 @@ const HOP_BY_HOP: [&str; 7] = [
 /// Lets one reply through, and no bytes after it.
 ///
 /// The head is rewritten for the client: hop-by-hop fields are removed, as are fields with an invalid
-/// name and white space before colons (RFC 9112 §5.1), and `Connection: close` is added, so that the client
-/// sends its next request on a new connection. Interim replies (1xx) are
-/// forwarded, except to a client that speaks HTTP/1.0 (RFC 9110 §15.2). An invalid reply is replaced by
-/// a 502 unless its head has been forwarded.
+/// name and white space before colons (RFC 9112 §5.1), and `Connection: close` is added, so that the
+/// client sends its next request on a new connection. Interim replies (1xx) are forwarded, except to a
+/// client that speaks HTTP/1.0 (RFC 9110 §15.2). An invalid reply is replaced by a 502 unless its head
+/// has been forwarded.
 ///
 /// ```text
 ///   Head ──▶ Framed ──────────▶ Ended, after the last byte of the body
@@ -204,6 +204,9 @@ fn check(response: &Response, head: &[u8]) -> Result<(), Malformed> {
     }
     if split(head).1.iter().count() > FIELD_LIMIT {
         return Err(Malformed::TooManyFields);
+    }
+    if has_bare_cr(head) {
+        return Err(Malformed::Syntax(httparse::Error::NewLine));
     }
     check_lines(head)
 }

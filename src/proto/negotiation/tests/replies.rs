@@ -4,7 +4,15 @@ use super::*;
 
 /// Lines of a head that curl ignores, too.
 fn odd_lines() -> Vec<String> {
-    let lines = ["X-Blocked By: x", "X : y", "X\x7f: y", "X: a\x01b", ": x"];
+    let lines = [
+        "X-Blocked By: x",
+        "X : y",
+        "X\x7f: y",
+        "X: a\x01b",
+        ": x",
+        "X: a\rb",
+        "X: a\r",
+    ];
     let mut lines: Vec<String> = lines.iter().map(|line| format!("{}\r\n", line)).collect();
     lines.push("X: y\r\n".repeat(300));
     lines
@@ -37,7 +45,7 @@ fn a_refusal_is_one_whatever_its_head_has() {
         "X: a\0\r\n",
     ];
     let worse = worse.iter().map(|line| line.to_string());
-    for line in odd_lines().into_iter().take(5).chain(worse) {
+    for line in odd_lines().into_iter().take(7).chain(worse) {
         for status in &[
             "403 No",
             " 403  No",
@@ -45,8 +53,13 @@ fn a_refusal_is_one_whatever_its_head_has() {
             "600",
             "099",
             "101 Switching",
+            "500 40",
+            "500 0200 OK",
+            "500 2000 OK",
         ] {
-            let reply = format!("HTTP/1.1 {}\r\n{}\r\n", status, line);
+            // A status without three digits counts as 500, and is shown as the reason.
+            let sent = status.trim_start_matches("500 ");
+            let reply = format!("HTTP/1.1 {}\r\n{}\r\n", sent, line);
             let text = said_in_pieces(|| begun(&joe(None)), &reply);
             let told = status.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(text, format!("refused: {}", told), "{:?}", reply);
@@ -66,10 +79,7 @@ fn a_refusal_with_a_head_over_the_limit_is_one() {
             "HTTP/1.1 200 OK\r\nX: ",
             "malformed: the head has more than",
         ),
-        (
-            "HTTP/1.1 100 Wait\r\nX: ",
-            "malformed: the head has more than",
-        ),
+        ("HTTP/1.1 100 Wait\r\nX: ", "refused: 100 Wait"),
         ("HTTP/1.1 40", "malformed: not HTTP/1"),
     ] {
         for end in &["", "\r\n\r\n"] {
@@ -102,18 +112,84 @@ fn a_refusal_whose_head_ends_early_is_one() {
     }
 }
 
+/// Regression: while its head or the body of its challenge stalled, the next proxy was asked, and that one
+/// counted as down.
+#[test]
+fn a_refusal_stands_if_the_rest_of_its_head_or_body_is_not_awaited() {
+    let begun_with = |auth: Option<AuthCache>| {
+        let request = Request::connect(&"example.org:22".parse().unwrap());
+        let standing = StandingRefusal::default();
+        let mut exchange = Negotiation::new(request, auth).with_standing(standing.clone());
+        exchange.begin();
+        (exchange, standing)
+    };
+    let left = |auth: Option<AuthCache>, replies: &[&str]| {
+        let (mut exchange, standing) = begun_with(auth);
+        for reply in replies {
+            said(&mut exchange, reply);
+        }
+        assert!(standing.take().is_none());
+        drop(exchange);
+        standing.take().map(|(refusal, _)| refusal.to_string())
+    };
+    let reply = "HTTP/1.1 403 No\r\nX: y\r\n";
+    for end in 0..reply.len() {
+        let refusal = left(None, &[&reply[..end]]);
+        let is_whole = end >= "HTTP/1.1 403 No\r\n".len();
+        let expected = if is_whole { "403 No" } else { "403" };
+        let expected = Some(expected).filter(|_| end >= "HTTP/1.1 403".len());
+        assert_eq!(refusal.as_deref(), expected, "{}", end);
+    }
+    for grant in &["HTTP/1.1 200 OK\r\nX", "HTTP/1.1 100 Wait\r\nX", GRANTED] {
+        assert_eq!(left(None, &[grant]), None, "{}", grant);
+    }
+    let digest = challenge(DIGEST);
+    let cut = &digest[..digest.len() - 1];
+    for unread in &[cut, &cut[..cut.len() - 5]] {
+        let refusal = left(Some(joe(None)), &[unread]);
+        let expected = "407 Who (the rest of the reply is missing)";
+        assert_eq!(refusal.as_deref(), Some(expected), "{}", unread);
+        let refusal = left(Some(joe(None)), &[unread, &digest[unread.len()..]]);
+        assert_eq!(refusal, None, "{}", unread);
+    }
+}
+
+/// Regression: nine interim replies, or one with such a line, were an invalid reply, and the next proxy
+/// was asked.
+#[test]
+fn an_interim_reply_that_is_not_skipped_is_a_refusal() {
+    let interim = "HTTP/1.1 103 Hints\r\n\r\n";
+    for end in &[GRANTED, "HTTP/1.1 403 No\r\n\r\n"] {
+        let reply = interim.repeat(9) + end;
+        assert_eq!(said(&mut begun(&joe(None)), &reply), "refused: 103 Hints");
+        for line in &["no colon", " folded", "HTTP/1.1 403 No", "X: a\0"] {
+            let reply = format!("HTTP/1.1 103 Hints\r\n{}\r\n\r\n{}", line, end);
+            let text = said(&mut begun(&joe(None)), &reply);
+            assert_eq!(text, "refused: 103 Hints", "{:?}", line);
+        }
+    }
+    let refused = interim.repeat(8) + "HTTP/1.1 403 No\r\n\r\n";
+    assert_eq!(said(&mut begun(&joe(None)), &refused), "refused: 403 No");
+}
+
 #[test]
 fn a_grant_is_one_whatever_lines_its_head_has() {
     for line in odd_lines() {
         let reply = format!("HTTP/1.1  200  OK\r\n{}\r\nhello", line);
         assert_eq!(said(&mut begun(&joe(None)), &reply), "granted: hello");
     }
-    // curl opens no tunnel either: it could be a refusal.
-    let two = "HTTP/1.1 200 OK\r\nHTTP/1.1 403 No\r\n\r\n";
-    assert_says(
-        said(&mut begun(&joe(None)), two),
-        &["malformed: not HTTP/1"],
-    );
+    let bare = "HTTP/1.1 200 O\rK\r\r\n\r\nhello";
+    assert_eq!(said(&mut begun(&joe(None)), bare), "granted: hello");
+    // curl opens no tunnel either: it could be a refusal, or the end of the head.
+    for two in &[
+        "HTTP/1.1 200 OK\r\nHTTP/1.1 403 No\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\rX: y\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\r\n\r\n",
+        "\rHTTP/1.1 200 OK\r\n\r\n",
+    ] {
+        let text = said(&mut begun(&joe(None)), two);
+        assert_says(text, &["malformed: not HTTP/1"]);
+    }
 }
 
 #[test]

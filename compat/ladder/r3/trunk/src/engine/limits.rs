@@ -144,21 +144,23 @@ pub(super) async fn within<T>(
 /// Limits `future` to `limit`, which starts with the first poll; `timer` must be ticking.
 ///
 /// Resolves as the future does, or fails with the error that `late` returns when the limit is over.
-/// Dropping the returned future drops `future`, too.
+/// Before that, and if the returned future is dropped, `future` is dropped.
 pub(super) fn deadline<T>(
-    mut future: impl Future01<Item = T, Error = Error>,
+    future: impl Future01<Item = T, Error = Error>,
     limit: Duration,
     timer: &TaskTimer,
     late: impl Fn() -> Error,
 ) -> impl Future01<Item = T, Error = Error> {
     let timer = timer.clone();
-    let mut countdown = None;
+    let (mut running, mut countdown) = (Some(future), None);
     future::poll_fn(move || {
+        let future = running.as_mut().expect("deadline polled after its end");
         if let Async::Ready(item) = future.poll()? {
             return Ok(Async::Ready(item));
         }
         let countdown = countdown.get_or_insert_with(|| timer.start(limit));
         if countdown.is_over() {
+            running = None;
             return Err(late());
         }
         Ok(Async::NotReady)
