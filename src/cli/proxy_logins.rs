@@ -1,7 +1,8 @@
 //! The username and the password of each proxy.
 //!
 //! ```text
-//!   username: URL of --proxy ──▶ --user ──▶ URL in the environment ──▶ --proxy-netrc
+//!   username: URL of --proxy, or whole login in a URL ──▶ --user ──▶ URL in the environment
+//!             ──▶ --proxy-netrc
 //!   password: beside that username ──▶ option or PTUNNEL_PASSWORD ──▶ --proxy-netrc ──▶ prompt
 //! ```
 //!
@@ -29,7 +30,7 @@ use crate::text::escape::Escaped;
 pub(super) enum ProxySource {
     /// `--proxy`: the user in its URL overrides `--user`.
     Option,
-    /// The environment: `--user` overrides the user in the URL.
+    /// The environment: `--user` overrides a user without a password in the URL.
     Environment,
     /// `--via`: `--user` and its password aren't sent to it, as it may belong to another party.
     Via,
@@ -152,8 +153,9 @@ impl<'a> ProxyLogins<'a> {
                     ..named
                 })
             }
+            (Some(named), _) if named.given_password().is_some() => Some(named),
             (Some(named), Some((own, user_place))) if source == ProxySource::Option => {
-                if has_password && named.given_password().is_none() {
+                if has_password {
                     let (named, own) = (Escaped(named.user.as_bytes()), &own.user);
                     return Err(Error::usage(format!(
                         "two usernames for {}: '{}' in {} and '{}' in {}; remove one of them, or \

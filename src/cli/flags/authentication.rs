@@ -21,8 +21,9 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
     .described(
         "A user of a Windows domain is `DOMAIN\\user` or `user@domain.example`. ptunnel sends it to \
          each `--proxy`, and never to `--via` proxies or to the destination. A user with a password \
-         in the URL of a proxy overrides this option for that proxy; another user without a password \
-         there is an error. This option overrides the user in `https_proxy` and `all_proxy`.\n\n\
+         in the URL of a proxy overrides this option for that proxy, also in `https_proxy` and \
+         `all_proxy`. Another user without a password is an error in the URL of `--proxy`, and is \
+         overridden in these variables.\n\n\
          A password in the URL, or PASSWORD in this option, is only for the user beside it. The next \
          sources are `--password`, `--password-file` or `--password-command`, then \
          `PTUNNEL_PASSWORD`, then `--proxy-netrc`. Otherwise ptunnel prompts for the password on the \

@@ -264,17 +264,17 @@ fn each_combination_of_sources_has_one_outcome() {
             "https_proxy",
             "ann:url@",
             "joe",
-            "joe typed",
-            "joe shared",
-            "joe shared",
+            "ann url",
+            "ann url",
+            "ann url",
         ),
         (
             "https_proxy",
             "ann:url@",
             "joe:own",
-            "joe own",
+            "ann url",
             "two passwords",
-            "joe own",
+            "ann url",
         ),
     ] {
         let url = format!("http://{}p", url);
