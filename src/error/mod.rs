@@ -158,11 +158,11 @@ impl Error {
         }
     }
 
-    /// Reports that a proxy which opens tunnels for others didn't reply within `limit` to a request for
+    /// Reports that a proxy which replies to others didn't reply within `limit` to a request for
     /// `target`.
     pub(crate) fn waiting(proxy: Peer, target: &HostPort, limit: Duration) -> Error {
         let why = format!(
-            "it opens tunnels for others, so {} is probably filtered or slow",
+            "it replies to others, so {} is probably filtered or slow",
             target
         );
         Error::late(Phase::Waiting, proxy, limit, Some(&why))

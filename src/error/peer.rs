@@ -53,6 +53,6 @@ pub enum Phase {
     Locating,
     /// Sending the request and waiting for the end of the reply, or the TLS handshake.
     Handshaking,
-    /// The same, with a proxy that opens tunnels for others: it waits for the destination.
+    /// The same, with a proxy that replies to others: it waits for the destination.
     Waiting,
 }

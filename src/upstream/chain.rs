@@ -139,10 +139,11 @@ impl ProxyChain {
         }
     }
 
-    /// Notes that each proxy has opened a tunnel.
-    pub(super) fn opened(&self) {
+    /// Notes that each of the first `count` proxies has opened or refused a tunnel.
+    pub(super) fn heard(&self, count: usize) {
         let now = Instant::now();
-        self.pooled().for_each(|proxy| proxy.health.opened(now));
+        let proxies = self.pooled().take(count);
+        proxies.for_each(|proxy| proxy.health.heard(now));
     }
 
     /// Returns whether another path is left that isn't avoided.

@@ -129,7 +129,7 @@ impl Failover {
 
     /// Notes that a path worked, and logs it if its proxy takes over from another one.
     pub fn worked(&self, path: &ProxyChain) {
-        path.opened();
+        path.heard(usize::MAX);
         if !self.tunnel.is_for_observer() {
             path.answered();
         }

@@ -41,8 +41,8 @@ debug_by_name!(Health, Watch);
 struct State {
     answers: u64,
     failures: u64,
-    /// When the proxy last opened a tunnel.
-    opened: Option<Instant>,
+    /// When the proxy last answered a request for a tunnel.
+    heard: Option<Instant>,
     /// Set from a failure to the next answer.
     failure: Option<Failure>,
     /// Failures since the last answer to a client. Those of clients count only while it is up.
@@ -218,17 +218,15 @@ impl Health {
         state.recover();
     }
 
-    /// Notes that the proxy has opened a tunnel.
-    pub(super) fn opened(&self, now: Instant) {
-        lock(&self.state).opened = Some(now);
+    /// Notes that the proxy has opened or refused a tunnel.
+    pub(super) fn heard(&self, now: Instant) {
+        lock(&self.state).heard = Some(now);
     }
 
-    /// Returns whether the proxy has opened a tunnel within this time.
-    pub(super) fn has_opened_within(&self, time: Duration, now: Instant) -> bool {
-        let opened = lock(&self.state).opened;
-        opened.map_or(false, |opened| {
-            now.saturating_duration_since(opened) <= time
-        })
+    /// Returns whether the proxy has opened or refused a tunnel within this time.
+    pub(super) fn was_heard_within(&self, time: Duration, now: Instant) -> bool {
+        let heard = lock(&self.state).heard;
+        heard.map_or(false, |heard| now.saturating_duration_since(heard) <= time)
     }
 
     /// Has `start` begin to probe the proxy, if it is down and isn't probed yet. `start` gets a channel

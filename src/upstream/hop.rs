@@ -250,9 +250,16 @@ impl Hop {
         }
     }
 
-    /// Returns the error of a negotiation that failed: the proxy's refusal, if only its check or what
-    /// follows its status failed.
+    /// Takes the error of a negotiation that failed, and returns it, or the proxy's refusal if only its
+    /// check or what follows its status failed. The proxies before this one have opened tunnels.
     pub fn settled(&self, error: Error) -> Error {
+        let error = self.or_standing(error);
+        let count = self.index + usize::from(error.is_refusal());
+        self.chain.heard(count);
+        error
+    }
+
+    fn or_standing(&self, error: Error) -> Error {
         let standing = self.standing.as_ref().filter(|_| !error.is_refusal());
         match standing.and_then(StandingRefusal::take) {
             Some((refusal, checked)) => {
@@ -303,10 +310,10 @@ impl Hop {
     }
 
     /// Makes the error of a proxy that didn't reply within `limit`: the target's fault if the proxy has
-    /// opened another tunnel meanwhile or shortly before.
+    /// opened or refused another tunnel meanwhile or shortly before.
     pub fn late(&self, limit: Duration) -> Error {
         let lately = limit + LATELY;
-        if self.proxy.health.has_opened_within(lately, Instant::now()) {
+        if self.proxy.health.was_heard_within(lately, Instant::now()) {
             return Error::waiting(self.peer(), self.target(), limit);
         }
         let why = Some(SUSPICION).filter(|_| self.is_suspect());

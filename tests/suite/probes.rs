@@ -330,7 +330,7 @@ impl Filtered {
     /// The error of the proxy that waits for the destination.
     fn error(&self) -> String {
         format!(
-            "no reply from proxy {} within 2s: it opens tunnels for others, so {} is probably \
+            "no reply from proxy {} within 2s: it replies to others, so {} is probably \
              filtered or slow",
             self.squid.address(),
             self.hole.address()
@@ -355,6 +355,26 @@ fn a_destination_that_squid_waits_for_is_not_squids_fault() {
     let expected = "[('in use', 0), ('standby', 0)]";
     assert_eq!(evaluated(&program, states), expected);
     assert!(!program.stderr().contains("trying the next proxy"));
+}
+
+/// Regression: only opened tunnels counted as replies.
+#[test]
+fn a_refusal_shows_that_squid_works_as_well() {
+    let filtered = Filtered::new();
+    let closed = closed_address();
+    let program = Ptunnel::through(filtered.squid.address())
+        .proxy(filtered.second.address())
+        .to(closed)
+        .to(filtered.hole.address())
+        .args(&["--no-proxy", "", "--handshake-timeout", "2"])
+        .watched()
+        .start();
+    program.connect().expect_nothing();
+    program.says(&["refused", &closed.to_string()]);
+    program.connect_to(1).expect_nothing();
+    program.says(&[&filtered.error()]);
+    assert_eq!(filtered.second.accepted(), 0);
+    eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
 }
 
 /// The option is for such a destination: a proxy that waits no longer than ptunnel sends 504.

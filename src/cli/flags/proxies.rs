@@ -132,7 +132,7 @@ pub(super) const PROXIES: &[Flag] = &[
          The option has risks. A destination that is down is requested once through each proxy. The next proxy can allow \
          what the first forbids with such a status. A 504 costs the time that the proxy waited; \
          it includes a destination for which the proxy waits longer than `--handshake-timeout`, while it \
-         opens tunnels for others.\n\n\
+         replies to others.\n\n\
          All other statuses stay final, as do refusals by `--via` proxies and SOCKS proxies. No \
          refusal leads to a direct connection.",
     )
