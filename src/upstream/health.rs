@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{channel, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -127,6 +127,14 @@ impl State {
         match self.prober {
             Some(_) => None,
             None => Some(now + self.pause()),
+        }
+    }
+
+    fn stop_probing(&mut self, now: Instant) {
+        self.prober = None;
+        let retry_at = self.retry_at(now);
+        if let Some(failure) = &mut self.failure {
+            failure.retry_at = retry_at;
         }
     }
 
@@ -245,11 +253,14 @@ impl Health {
 
     /// Ends the thread that probes the proxy.
     pub(super) fn stop_probing(&self, now: Instant) {
-        let mut state = lock(&self.state);
-        state.prober = None;
-        let retry_at = state.retry_at(now);
-        if let Some(failure) = &mut state.failure {
-            failure.retry_at = retry_at;
+        lock(&self.state).stop_probing(now);
+    }
+
+    /// Begins the thread that [`probe`](Health::probe) has started.
+    pub(super) fn probing<'a>(&'a self, stopped: &'a Receiver<()>) -> Probing<'a> {
+        Probing {
+            health: self,
+            stopped,
         }
     }
 
@@ -300,6 +311,29 @@ impl Health {
     }
 }
 
+/// A thread that probes a proxy. If it ends before it is stopped, clients try the proxy again, and another
+/// thread can probe it.
+pub(super) struct Probing<'a> {
+    health: &'a Health,
+    stopped: &'a Receiver<()>,
+}
+
+impl Probing<'_> {
+    /// Returns whether the thread must end.
+    pub(super) fn is_over(&self) -> bool {
+        self.stopped.try_recv() == Err(TryRecvError::Disconnected)
+    }
+}
+
+impl Drop for Probing<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.health.state);
+        if !self.is_over() {
+            state.stop_probing(Instant::now());
+        }
+    }
+}
+
 /// A client that waits for a connection to a proxy, and learns when another client fails. Dropping it
 /// cancels that.
 pub struct Watch {
@@ -315,8 +349,6 @@ impl Drop for Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::TryRecvError;
-
     use super::*;
 
     /// A proxy that is probed, and the channel of its thread.
@@ -388,6 +420,22 @@ mod tests {
         let (health, _stopped) = probed(true);
         health.stop_probing(now);
         assert!(!health.claim(now) && health.claim(now + PAUSE));
+    }
+
+    #[test]
+    fn a_thread_that_ends_early_leaves_the_proxy_to_clients_and_to_another_thread() {
+        let (health, stopped) = probed(true);
+        drop(health.probing(&stopped));
+        let now = Instant::now();
+        assert!(!health.claim(now) && health.claim(now + PAUSE));
+        let mut next = None;
+        health.probe(|receiver| {
+            next = Some(receiver);
+            true
+        });
+        // The end of the first one says nothing about the second.
+        drop(health.probing(&stopped));
+        assert!(!is_ended(&next.unwrap()) && !health.claim(now + PAUSE * 9));
     }
 
     /// Otherwise a proxy that answers probes alone would hold up a client each time.

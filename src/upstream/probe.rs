@@ -10,7 +10,7 @@
 //! answers a client or a probe, when a reload replaces the selector, and after the last listener.
 
 use std::io::{self, Read, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use log::info;
 
 use super::blocking::{connect, secure, Unreachable};
-use super::health::Found;
+use super::health::{Found, Health};
 use super::pooled_proxy::PooledProxy;
 use crate::config::{Family, ProxySpec, Route, Timeouts};
 use crate::os::deadline_stream::DeadlineStream;
@@ -56,6 +56,7 @@ impl Prober {
             let to_proxy = route.send_proxy_protocol.to_proxy;
             let probe = Probe {
                 proxy: Arc::downgrade(proxy),
+                health: proxy.health.clone(),
                 header: to_proxy.map_or(Vec::new(), |version| encode(version, None)),
                 family: route.family.clone(),
                 prober: self.clone(),
@@ -70,6 +71,8 @@ impl Prober {
 /// What the thread of one proxy needs.
 struct Probe {
     proxy: Weak<PooledProxy>,
+    /// Can outlive the proxy.
+    health: Arc<Health>,
     /// The PROXY header that the proxy reads first.
     header: Vec<u8>,
     family: Family,
@@ -79,18 +82,17 @@ struct Probe {
 impl Probe {
     /// Probes the proxy until it answers or `stopped` is disconnected.
     fn run(&self, mut is_due: bool, stopped: &Receiver<()>) {
-        while let Some(proxy) = self.proxy.upgrade() {
-            let pause = proxy.health.pause();
-            drop(proxy);
+        let health = &self.health;
+        let probing = health.probing(stopped);
+        loop {
+            let pause = health.pause();
             if !is_due && stopped.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
             is_due = false;
-            let is_moot = || stopped.try_recv() == Err(TryRecvError::Disconnected);
             match self.proxy.upgrade() {
                 Some(proxy) if self.prober.serving.strong_count() > 0 => {
-                    let health = &proxy.health;
-                    if health.probed(|| self.probe(&proxy), is_moot) {
+                    if health.probed(|| self.probe(&proxy), || probing.is_over()) {
                         info!("proxy {} answers again", proxy.spec);
                         return;
                     }
@@ -148,5 +150,37 @@ fn exchange(mut stream: impl Read + Write, ping: &Ping) -> io::Result<Found> {
         Ok(()) if answer == ping.answer => Ok(Found::Answering),
         // It closed the connection, or speaks another protocol.
         _ => Ok(Found::Unclear),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: a proxy whose PAC file had named too many others was never probed again after a reload,
+    /// nor tried first.
+    #[test]
+    fn a_thread_that_ends_with_its_proxy_can_be_followed_by_another() {
+        let health = Arc::<Health>::default();
+        health.failed(Instant::now(), false);
+        let probe = Probe {
+            proxy: Weak::new(),
+            health: health.clone(),
+            header: Vec::new(),
+            family: Family::ANY,
+            prober: Prober::new(&Arc::default(), &Timeouts::default()),
+        };
+        let mut stopped = None;
+        health.probe(|receiver| {
+            stopped = Some(receiver);
+            true
+        });
+        probe.run(true, &stopped.unwrap());
+        let mut is_started = false;
+        health.probe(|_| {
+            is_started = true;
+            true
+        });
+        assert!(is_started);
     }
 }
