@@ -89,6 +89,7 @@ mod tests {
 
     use super::*;
     use crate::config::Route;
+    use crate::os::mutex::lock;
     use crate::upstream::{ProxySelector, Tunnel};
 
     fn tunnel() -> Tunnel {
@@ -113,7 +114,6 @@ mod tests {
         });
         (hold, future::join_all(busy.collect::<Vec<_>>()))
     }
-    use crate::os::mutex::lock;
 
     #[test]
     fn a_literal_needs_no_thread() {
