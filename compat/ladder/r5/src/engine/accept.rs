@@ -143,3 +143,40 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+
+    use super::*;
+    use crate::engine::io::Handle;
+    use crate::engine::Settings;
+    use crate::listener::settings::ListenerHandle;
+    use crate::upstream::Tunnel;
+
+    /// Regression: the thread went on without the listener.
+    #[test]
+    fn a_panic_of_a_listener_ends_the_thread() {
+        let run = || {
+            Handle::run(|handle| async move {
+                let engine = Engine::new(&handle, Settings::default());
+                let tunnel = Tunnel::to("127.0.0.1:9".parse().unwrap()).build();
+                let kind = ListenerHandle::new(ListenerKind::Tunnel(tunnel));
+                let address = ([127, 0, 0, 1], 0).into();
+                let socket = BoundSocket::bind(&address, false, None).unwrap();
+                let listener = BoundListener::new(kind, socket);
+                let stopped = async { panic!("a listener panics on purpose") };
+                let accepted = engine.accept(listener, &Permits::new(None), stopped);
+                accepted.unwrap();
+                for _ in 0..9 {
+                    yield_now().await;
+                }
+            })
+        };
+        let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+        assert_eq!(
+            panic.downcast_ref(),
+            Some(&"a listener panics on purpose")
+        );
+    }
+}
