@@ -84,25 +84,7 @@ pub(super) fn route(
     }
     let proxies = complete(options, &mut logins, "proxy", urls, &tls)?;
     let via = complete(options, &mut logins, "via", via, &tls)?;
-    // Proxies of --via have passwords of their own.
-    let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
-    let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
-    if !proxies.is_empty() && !proxies.iter().any(has_password) {
-        let why = "SOCKS4 has no password, only a username";
-        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
-        let in_login = options.values("user").find_map(SecretArgument::of);
-        warnings.extend(in_login.map(|_| format!("the password in --user has no effect: {}", why)));
-    } else if !options.is_present("user") && !proxies.iter().any(has_user) {
-        let why = "no proxy has a username; add -U USER";
-        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
-    } else if !proxies.is_empty() && !logins.is_shared_password_used() {
-        let why = "each username has its own password";
-        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
-    }
-    if !proxies.is_empty() && !logins.is_user_used() {
-        let why = "the URL of each proxy has a username";
-        warnings.extend(options.unused(&["user"], why));
-    }
+    warn_of_unused_logins(options, &logins, &proxies, warnings);
     if proxies.len() < 2 && pac.is_none() {
         warnings.extend(options.unused(&["failover-on"], "there is no other proxy"));
     }
@@ -144,6 +126,33 @@ pub(super) fn route(
         send_proxy_protocol: send_proxy_protocol(options)?,
         family,
     })
+}
+
+/// Warns of a username and a password that none of `proxies` gets. Those of `--via` have separate logins.
+fn warn_of_unused_logins(
+    options: &Options,
+    logins: &ProxyLogins<'_>,
+    proxies: &[ProxySpec],
+    warnings: &mut Vec<String>,
+) {
+    let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
+    let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
+    if !proxies.is_empty() && !proxies.iter().any(has_password) {
+        let why = "SOCKS4 has no password, only a username";
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
+        let in_login = options.values("user").find_map(SecretArgument::of);
+        warnings.extend(in_login.map(|_| format!("the password in --user has no effect: {}", why)));
+    } else if !options.is_present("user") && !proxies.iter().any(has_user) {
+        let why = "no proxy has a username; add -U USER";
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
+    } else if !proxies.is_empty() && !logins.is_shared_password_used() {
+        let why = "each username has its own password";
+        warnings.extend(options.unused(PASSWORD_OPTIONS, why));
+    }
+    if !proxies.is_empty() && !logins.is_user_used() {
+        let why = "the URL of each proxy has a username";
+        warnings.extend(options.unused(&["user"], why));
+    }
 }
 
 /// Returns the proxies of an option, or of the environment, with their credentials. Ambiguous ones are

@@ -19,6 +19,12 @@ use crate::inbound::Logins;
 use crate::os::sys::is_inherited;
 use crate::upstream::ProxySelector;
 
+/// Returns the listeners of `config` for the checks, which need none of its proxies.
+fn planned(config: &Config) -> Vec<ConfiguredListener<String>> {
+    let selector = ProxySelector::new(Route::default());
+    listeners(config, &selector, &Logins::default())
+}
+
 /// Checks the listeners of `config` and its status page.
 ///
 /// # Errors
@@ -27,9 +33,7 @@ use crate::upstream::ProxySelector;
 /// `--redirect`, the embedded proxy and the status page.
 pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let mut before: Vec<(String, ListenAddr)> = Vec::new();
-    let selector = ProxySelector::new(Route::default());
-    let listeners = listeners(config, &selector, &Logins::default());
-    for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
+    for (index, ConfiguredListener { kind, addr }) in planned(config).into_iter().enumerate() {
         let is_tcp = matches!(addr, ListenAddr::Port(..));
         let exposure = Exposure::new(&kind, addr.exposed_port(), is_tcp, config);
         permit(&kind, exposure, config).map_err(|e| (index, e))?;
@@ -57,9 +61,7 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 /// A usage error that names the proxy or the destination.
 pub(crate) fn check_loops(config: &Config) -> Result<(), Error> {
     let route = &config.route;
-    let selector = ProxySelector::new(Route::default());
-    let listeners = listeners(config, &selector, &Logins::default());
-    for ConfiguredListener { kind, addr } in listeners {
+    for ConfiguredListener { kind, addr } in planned(config) {
         if !kind.can_loop() {
             continue;
         }
@@ -85,12 +87,9 @@ pub(crate) fn check_loops(config: &Config) -> Result<(), Error> {
 /// Returns a warning when clients of other machines send passwords unencrypted to a port of `config`.
 #[cfg(feature = "cli")]
 pub(crate) fn clear_passwords(config: &Config) -> Option<String> {
-    let selector = ProxySelector::new(Route::default());
-    let all = listeners(config, &selector, &Logins::default());
-    let all = all
-        .iter()
-        .filter(|listener| listener.kind.takes_clear_passwords());
+    let all = planned(config).into_iter();
     let exposed: Vec<String> = all
+        .filter(|listener| listener.kind.takes_clear_passwords())
         .filter_map(|listener| listener.addr.exposed_port())
         .collect();
     Some(clear_passwords_at(&exposed.join(", "))).filter(|_| !exposed.is_empty())
