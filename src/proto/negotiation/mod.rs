@@ -9,7 +9,7 @@ mod http;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::http::Http;
 use super::auth::AuthCache;
@@ -72,23 +72,21 @@ impl fmt::Display for AuthMethod {
     }
 }
 
-/// The refusal that is checked with another destination, and that destination. If the check fails or
-/// takes too long, the tunnel was refused nevertheless.
+/// The refusal that is checked with another destination. If the check fails or takes too long, the
+/// tunnel was refused nevertheless.
 #[derive(Clone, Default)]
-pub(crate) struct StandingRefusal(Arc<Mutex<Option<(Refusal, HostPort)>>>);
+pub(crate) struct StandingRefusal(Arc<Mutex<Option<HttpRefusal>>>);
 
 // A refusal can repeat a request.
 debug_by_name!(StandingRefusal);
 
 impl StandingRefusal {
-    fn set(&self, refusal: &HttpRefusal, other: &HostPort) {
-        let checked = (Refusal::Http(refusal.clone()), other.clone());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked);
+    pub(crate) fn take(&self) -> Option<HttpRefusal> {
+        self.lock().take()
     }
 
-    pub(crate) fn take(&self) -> Option<(Refusal, HostPort)> {
-        let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.take()
+    fn lock(&self) -> MutexGuard<'_, Option<HttpRefusal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
