@@ -17,7 +17,7 @@ use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 use crate::os::own_sockets::OwnSockets;
 use crate::proto::auth::AuthCache;
-use crate::proto::{Negotiation, Request, Socks4, Socks5, StandingRefusal};
+use crate::proto::{Negotiation, Refusal, Request, Socks4, Socks5, StandingRefusal};
 
 /// Time after which a SOCKS proxy that has sent nothing is suspicious: it needs no lookup and no
 /// connection to answer the first message.
@@ -262,10 +262,8 @@ impl Hop {
     fn or_standing(&self, error: Error) -> Error {
         let standing = self.standing.as_ref().filter(|_| !error.is_refusal());
         match standing.and_then(StandingRefusal::take) {
-            Some((refusal, checked)) => {
-                if let (Some(auth), Some(checked)) = (&self.proxy.auth, checked) {
-                    auth.forget(&checked);
-                }
+            Some(refusal) => {
+                let refusal = Refusal::Http(refusal);
                 Error::refused(self.peer(), self.target().clone(), refusal)
             }
             None => error,

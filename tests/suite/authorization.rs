@@ -1,8 +1,9 @@
 //! Proxies that know the user, and refuse a destination with the status of a wrong password, 407.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::dynamic::listening;
 use crate::reload::Site;
@@ -15,7 +16,7 @@ use crate::support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
 const RULES: &str =
     "the proxy's rules forbid the request (squid reports ERR_CACHE_ACCESS_DENIED 0)";
 const OF_PASSWORD: &str = "the proxy rejected the username or the password";
-const OF_DESTINATION: &str = "the proxy accepted the credentials for other destinations";
+pub const OF_DESTINATION: &str = "the proxy accepted the credentials for other destinations";
 
 /// Returns the reply to a client of `-D`.
 #[track_caller]
@@ -26,7 +27,7 @@ fn reply(program: &Running, destination: &str) -> String {
 }
 
 #[track_caller]
-fn assert_refused(program: &Running, destination: &str, words: &[&str]) {
+pub fn assert_refused(program: &Running, destination: &str, words: &[&str]) {
     let said = reply(program, destination);
     assert!(said.starts_with("HTTP/1.1 502 "), "{}", said);
     let logged = format!("refused {}: 40", destination);
@@ -36,7 +37,7 @@ fn assert_refused(program: &Running, destination: &str, words: &[&str]) {
 }
 
 #[track_caller]
-fn assert_open(program: &Running, destination: impl std::fmt::Display) {
+pub fn assert_open(program: &Running, destination: impl std::fmt::Display) {
     let mut client = granted(program.connect(), destination);
     client.send("hello");
     client.expect("hello");
@@ -138,33 +139,41 @@ fn squid_denies_a_destination_with_negotiate() {
     }
 }
 
-/// A proxy that knows joe's password, as long as it is valid, and denies `x….test` with 407.
-struct Group {
-    peer: Peer,
+/// A proxy that knows joe's password, as long as it is valid, denies `x….test` with 407, and requires
+/// no password for `open….test`.
+pub struct Group {
+    pub peer: Peer,
     /// The right credential.
-    valid: Arc<Mutex<&'static str>>,
-    /// It doesn't reply to requests with the password for `slow.test` yet.
-    is_stuck: Arc<AtomicBool>,
+    pub valid: Arc<Mutex<&'static str>>,
+    /// It doesn't reply to requests with the password for this destination yet.
+    pub stuck: Arc<Mutex<&'static str>>,
+    /// It denies these, too.
+    denied: Arc<Mutex<Vec<&'static str>>>,
+    /// The time that it takes to refuse a password, in seconds.
+    pub delay: Arc<AtomicU64>,
     /// The destination of each request, with a `+` for a password.
-    asked: Arc<Mutex<Vec<String>>>,
+    pub asked: Arc<Mutex<Vec<String>>>,
 }
 
 /// Joe's passwords: `hunter2`, and the one after it, `hunter3`.
-const BASIC: &str = "Basic am9lOmh1bnRlcjI=";
-const NEXT: &str = "Basic am9lOmh1bnRlcjM=";
+pub const BASIC: &str = "Basic am9lOmh1bnRlcjI=";
+pub const NEXT: &str = "Basic am9lOmh1bnRlcjM=";
 const ASKS: &str = "Proxy-Authenticate: Basic realm=x\r\n";
 
 impl Group {
-    fn start() -> Group {
+    pub fn start() -> Group {
         Group::denying(ASKS)
     }
 
     /// Denies a destination with these fields.
     fn denying(fields: &'static str) -> Group {
         let valid = Arc::new(Mutex::new(BASIC));
-        let is_stuck = Arc::new(AtomicBool::new(false));
+        let stuck = Arc::new(Mutex::new(""));
+        let denied = Arc::new(Mutex::new(Vec::new()));
+        let delay = Arc::new(AtomicU64::new(0));
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (right, stuck, seen) = (valid.clone(), is_stuck.clone(), asked.clone());
+        let (right, held, seen) = (valid.clone(), stuck.clone(), asked.clone());
+        let (also, late) = (denied.clone(), delay.clone());
         let peer = Peer::start(move |mut connection: Connection| {
             let head = String::from_utf8(connection.read_head()).unwrap();
             let target = match head.split(' ').nth(1) {
@@ -174,15 +183,19 @@ impl Group {
             let has_password = head.contains("Proxy-Authorization: Basic ");
             let plus = if has_password { "+" } else { "" };
             seen.lock().unwrap().push(format!("{}{}", target, plus));
-            if has_password && target.starts_with("slow") {
+            if has_password && target == *held.lock().unwrap() {
                 eventually("the proxy goes on, or the client leaves", || {
-                    !stuck.load(Ordering::Relaxed) || !connection.is_quiet()
+                    target != *held.lock().unwrap() || !connection.is_quiet()
                 });
             }
-            let is_denied = target.starts_with('x');
-            if head.contains(*right.lock().unwrap()) && !is_denied {
+            let is_denied = target.starts_with('x') || also.lock().unwrap().contains(&target);
+            let is_granted = head.contains(*right.lock().unwrap()) && !is_denied;
+            if is_granted || target.starts_with("open") {
                 connection.send("HTTP/1.1 200 OK\r\n\r\n");
                 return connection.echo();
+            }
+            if has_password {
+                thread::sleep(Duration::from_secs(late.load(Ordering::Relaxed)));
             }
             let fields = if is_denied && has_password {
                 fields
@@ -195,23 +208,33 @@ impl Group {
         Group {
             peer,
             valid,
-            is_stuck,
+            stuck,
+            denied,
+            delay,
             asked,
         }
     }
 
-    fn program(&self) -> Ptunnel {
+    pub fn program(&self) -> Ptunnel {
         let url = format!("http://joe:hunter2@{}", self.peer.address());
         listening(Ptunnel::through(url))
     }
 
     /// Returns the requests since the last call.
-    fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().drain(..).collect()
     }
 }
 
-fn passwords(asked: &[String]) -> usize {
+pub fn ask_at_once(program: &Running) -> Vec<Connection> {
+    let mut clients: Vec<Connection> = (0..10).map(|_| program.connect()).collect();
+    for (index, client) in clients.iter_mut().enumerate() {
+        client.send(request(format!("n{}.test:1", index)));
+    }
+    clients
+}
+
+pub fn passwords(asked: &[String]) -> usize {
     asked.iter().filter(|one| one.ends_with('+')).count()
 }
 
@@ -242,7 +265,10 @@ fn a_denied_destination_costs_one_check_in_half_a_minute() {
 fn a_denial_without_a_challenge_blocks_no_others() {
     let proxy = Group::denying("");
     let program = proxy.program().start();
-    assert_refused(&program, "x.test:1", &["407 Denied (rule 7)"]);
+    for name in &["x.test:1", "x2.test:1", "x3.test:1"] {
+        assert_refused(&program, name, &["407 Denied (rule 7)"]);
+    }
+    assert_eq!(passwords(&proxy.asked()), 3);
     assert_open(&program, "a.test:1");
     let reason = ["407 Denied (rule 7); ", OF_DESTINATION];
     assert_refused(&program, "x.test:1", &reason);
@@ -260,11 +286,7 @@ fn a_password_that_expires_is_sent_twice_and_withheld() {
     proxy.asked();
     assert_refused(&program, "b.test:1", &[OF_PASSWORD]);
     // Then, others at once and one after the other, to known and to new destinations.
-    let mut clients: Vec<Connection> = (0..10).map(|_| program.connect()).collect();
-    for (index, client) in clients.iter_mut().enumerate() {
-        client.send(request(format!("n{}.test:1", index)));
-    }
-    for mut client in clients {
+    for mut client in ask_at_once(&program) {
         assert!(client.read_head().starts_with(b"HTTP/1.1 502 "));
     }
     for name in &["a.test:1", "b.test:1", "c.test:1", "x.test:1"] {
@@ -293,86 +315,49 @@ fn clients_wait_for_the_next_destination_to_decide() {
     let proxy = Group::start();
     let program = proxy.program().start();
     assert_refused(&program, "x.test:1", &[OF_PASSWORD]);
-    let mut clients: Vec<Connection> = (0..10).map(|_| program.connect()).collect();
-    for (index, client) in clients.iter_mut().enumerate() {
-        client.send(request(format!("n{}.test:1", index)));
-    }
-    for mut client in clients {
+    for mut client in ask_at_once(&program) {
         assert!(client.read_head().starts_with(b"HTTP/1.1 200 "));
     }
 }
 
-/// Regression: each of them sent the password meanwhile.
+/// Regression: no tunnel was opened any more, for as long as a client asked for a denied one.
 #[test]
-fn others_wait_for_the_reply_to_a_check() {
+fn destinations_that_are_denied_later_block_no_others() {
     let proxy = Group::start();
     let program = proxy.program().start();
-    assert_open(&program, "slow.test:1");
-    proxy.is_stuck.store(true, Ordering::Relaxed);
-    *proxy.valid.lock().unwrap() = NEXT;
-    proxy.asked();
-    let mut all = vec![program.connect()];
-    all[0].send(request("a.test:1"));
-    eventually("the check", || proxy.asked.lock().unwrap().len() == 3);
-    for index in 0..5 {
-        let mut client = program.connect();
-        client.send(request(format!("n{}.test:1", index)));
-        all.push(client);
-    }
-    eventually("their connections", || proxy.peer.accepted() == 4 + 5);
-    proxy.is_stuck.store(false, Ordering::Relaxed);
-    for client in &mut all {
-        assert!(client.read_head().starts_with(b"HTTP/1.1 502 "));
-    }
-    let asked = proxy.asked();
-    assert_eq!(passwords(&asked), 2, "{:?}", asked);
-}
-
-/// Regression: any client of `-D` could keep all others from the password, for an hour.
-#[test]
-fn a_client_that_leaves_during_its_check_keeps_nobody_waiting() {
-    let proxy = Group::start();
-    let program = proxy.program().start();
-    assert_open(&program, "slow.test:1");
-    proxy.is_stuck.store(true, Ordering::Relaxed);
-    for name in &["a.test:1", "b.test:1"] {
-        proxy.asked();
-        let mut client = program.connect();
-        client.send(request("x.test:1"));
-        let check = ["x.test:1+", "slow.test:1", "slow.test:1+"];
-        eventually("the check", || *proxy.asked.lock().unwrap() == check);
-        client.reset();
+    for name in &["a.test:1", "b.test:1", "c.test:1"] {
         assert_open(&program, name);
     }
-    // The next one is with another destination.
-    assert_refused(&program, "x.test:1", &[OF_DESTINATION]);
+    *proxy.denied.lock().unwrap() = vec!["a.test:1", "c.test:1"];
+    proxy.asked();
+    assert_refused(&program, "x.test:1", &[OF_PASSWORD]);
+    assert_eq!(proxy.asked(), ["x.test:1+", "c.test:1", "c.test:1+"]);
+    for name in &["x1.test:1", "x2.test:1", "a.test:1", "c.test:1"] {
+        assert_open(&program, "b.test:1");
+        assert_refused(&program, name, &[OF_DESTINATION]);
+        assert_open(&program, "new.test:1");
+    }
 }
 
-/// The destination of the check answers no more; the proxy is still connecting to it.
+/// Regression: sixteen of them took all places, and two denied ones then kept all tunnels from
+/// the password.
 #[test]
-fn a_check_without_a_reply_delays_others_briefly_and_leaves_the_refusal() {
+fn destinations_that_need_no_password_prove_nothing() {
     let proxy = Group::start();
-    let other = Peer::echoing();
-    let program = proxy.program().proxy(other.address());
-    let program = program.args(&["--handshake-timeout", "7"]).start();
-    assert_open(&program, "slow.test:1");
-    proxy.is_stuck.store(true, Ordering::Relaxed);
-    let mut denied = program.connect();
-    denied.send(request("x.test:1"));
-    eventually("the check", || {
-        proxy
-            .asked
-            .lock()
-            .unwrap()
-            .ends_with(&["slow.test:1+".into()])
-    });
-    assert_open(&program, "a.test:1");
-    assert!(denied.is_quiet(), "the check goes on");
-    let said = String::from_utf8(denied.rest()).unwrap();
-    assert!(said.contains("407 Denied (offers Basic): "), "{}", said);
-    assert_eq!(other.accepted(), 0, "the refusal is final");
-    // The next check is with another destination.
-    assert_refused(&program, "x.test:1", &[OF_DESTINATION]);
+    let program = proxy.program().start();
+    for index in 0..20 {
+        assert_open(&program, format!("open{}.test:1", index));
+    }
+    let asked = proxy.asked();
+    assert_eq!(passwords(&asked), 16, "{:?}", asked);
+    for name in &["a.test:1", "b.test:1"] {
+        assert_open(&program, name);
+    }
+    assert_eq!(proxy.asked(), ["a.test:1", "a.test:1+", "b.test:1+"]);
+    for name in &["x1.test:1", "x2.test:1", "x3.test:1"] {
+        assert_refused(&program, name, &[OF_DESTINATION]);
+        assert_open(&program, "b.test:1");
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod balancer;
 mod bounds;
 mod chains;
 mod challenges;
+mod checks;
 mod config;
 mod confinement;
 mod connect;

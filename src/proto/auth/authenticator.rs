@@ -4,8 +4,10 @@ use std::mem;
 
 use super::super::refusal::AuthFailure;
 use super::cache::{CachedAuth, Clearance};
+use super::destinations::Evidence;
 use super::digest::{Offer, Session};
-use super::{basic, negotiate, ntlm, AuthCache, Blame, Challenge, SecurityContext};
+use super::{basic, negotiate, ntlm};
+use super::{AuthCache, Blame, Challenge, Outcome, Refused, SecurityContext};
 use crate::config::{Credentials, HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
@@ -87,7 +89,8 @@ impl Authenticator {
         if self.clearance.refused_for(target).is_some() {
             return None;
         }
-        if self.clearance.cache().begins_with_negotiate() {
+        let is_ahead = !self.clearance.cache().wants_proof();
+        if is_ahead && self.clearance.cache().begins_with_negotiate() {
             if let Ok(value) = self.negotiate() {
                 return Some(value);
             }
@@ -98,6 +101,7 @@ impl Authenticator {
         let cache = self.clearance.cache();
         let mut cached = cache.cached();
         let sends = match *cached {
+            _ if !is_ahead => false,
             CachedAuth::Nothing => cache.schemes().send_basic_ahead(),
             CachedAuth::OldDigest => false,
             _ => true,
@@ -259,7 +263,7 @@ impl Authenticator {
     /// looked at credentials that were sent ahead.
     pub(in crate::proto) fn refused_otherwise(&mut self) -> Option<Blame> {
         let blame = match self.answers {
-            0 => self.clearance.unproven(),
+            0 => self.clearance.report(Outcome::Unknown),
             _ => self.accept(None, None),
         };
         self.resume(blame)
@@ -270,16 +274,21 @@ impl Authenticator {
         &mut self,
         failure: &AuthFailure,
         target: &HostPort,
+        has_challenge: bool,
     ) -> Option<Blame> {
-        let blame = match *failure {
+        let blame = self.clearance.report(match *failure {
             AuthFailure::Refused(scheme) => {
                 self.only = Some(scheme);
-                let has_password = scheme != Scheme::Negotiate;
-                Some(self.clearance.refused(Some(target), has_password))
+                let refused = match scheme {
+                    Scheme::Negotiate => Refused::Ticket,
+                    _ if has_challenge => Refused::Password,
+                    _ => Refused::Unchallenged,
+                };
+                Outcome::Refused(Some(target), refused)
             }
-            AuthFailure::NoContext(_) => self.clearance.unchecked(),
-            _ => self.clearance.unproven(),
-        };
+            AuthFailure::NoContext(_) => Outcome::Unsent,
+            _ => Outcome::Unknown,
+        });
         self.resume(blame)
     }
 
@@ -354,6 +363,7 @@ impl Authenticator {
             .filter_map(|challenge| challenge.token.as_deref());
         let challenge = ntlm::ChallengeMessage::read(tokens.next()?)?;
         let value = challenge.answer(self.clearance.credentials()?)?;
+        self.answers += 1;
         self.sent = Sent::NtlmAuthenticate;
         Some(Answer {
             value,
@@ -411,11 +421,17 @@ impl Authenticator {
     }
 
     fn accept(&mut self, target: Option<&HostPort>, next_nonce: Option<String>) -> Option<Blame> {
-        let blame = match self.sent {
-            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),
-            Sent::Negotiate(_) => self.clearance.accepted(target, false),
-            _ => self.clearance.accepted(target, true),
+        let evidence = match self.answers {
+            0 => Evidence::Hint,
+            _ => Evidence::Proof,
         };
+        let granted = target.map(|target| (target, evidence));
+        let blame = self.clearance.report(match (&self.sent, target) {
+            (Sent::Nothing, Some(_)) | (Sent::NtlmNegotiate, Some(_)) => Outcome::Unneeded,
+            (Sent::Nothing, None) | (Sent::NtlmNegotiate, None) => Outcome::Unknown,
+            (Sent::Negotiate(_), _) => Outcome::AcceptedTicket(granted),
+            _ => Outcome::Accepted(granted),
+        });
         let accepted = match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::Digest(mut session) => {
                 if let Some(nonce) = next_nonce {

@@ -1,10 +1,12 @@
 //! The credentials for one proxy, and the scheme that it accepted last.
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::lockout::{Blame, Lockout, Permission, Refused, WakeFn};
+use super::lockout::Lockout;
+use super::outcome::{Blame, Outcome, Permission, Role};
 use super::ContextSource;
 use crate::config::{Credentials, HostPort, PasswordCommand, Schemes, Secret};
 
@@ -124,9 +126,9 @@ impl AuthCache {
         }
     }
 
-    /// Checks no refusal with this destination any more.
-    pub(crate) fn forget(&self, target: &HostPort) {
-        self.lockout().forget(target);
+    /// Returns whether the next request should go without credentials, until the proxy requires them.
+    pub(super) fn wants_proof(&self) -> bool {
+        self.lockout().destinations.wants_proof()
     }
 
     fn command(&self) -> Option<&PasswordCommand> {
@@ -193,14 +195,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(in crate::proto) struct Clearance {
     cache: AuthCache,
     credentials: Option<Arc<Credentials>>,
-    /// This tunnel is the only one that can send it now: the first one, or the one that tries again
-    /// after a refusal.
-    is_only_one: bool,
-    /// The proxy's reply to it has been reported.
-    is_decided: bool,
+    role: Role,
     withheld: Option<Duration>,
-    /// The refusal that this tunnel checks, by its destination.
-    doubted: Option<(HostPort, Refused)>,
+    begun: Instant,
 }
 
 impl Clearance {
@@ -208,10 +205,9 @@ impl Clearance {
         Clearance {
             credentials: cache.credentials(),
             cache,
-            is_only_one: false,
-            is_decided: false,
+            role: Role::Any,
             withheld: None,
-            doubted: None,
+            begun: Instant::now(),
         }
     }
 
@@ -240,13 +236,13 @@ impl Clearance {
     /// How much longer the password is withheld, because the proxy refused it.
     pub(in crate::proto) fn request(&mut self, target: Option<&HostPort>) -> Result<(), Duration> {
         self.withheld = None;
-        if self.is_only_one || self.is_check() {
+        if self.role != Role::Any {
             return Ok(());
         }
         let permission = self.cache.lockout().permission(target, Instant::now());
         match permission {
             Permission::Granted => {}
-            Permission::Sole => self.is_only_one = true,
+            Permission::Sole => self.role = Role::Sole,
             Permission::Withheld(left) => self.withheld = Some(left),
         }
         self.withheld.map_or(Ok(()), Err)
@@ -259,128 +255,43 @@ impl Clearance {
 
     /// Returns for how much longer no credentials are sent for a destination that the proxy refused.
     pub(super) fn refused_for(&self, target: &HostPort) -> Option<Duration> {
-        self.cache.lockout().refused_for(target, Instant::now())
+        let lockout = self.cache.lockout();
+        lockout.destinations.refused_for(target, Instant::now())
     }
 
-    /// Returns whether the refusal of another destination is being checked.
-    pub(super) fn is_check(&self) -> bool {
-        self.doubted.is_some()
+    /// Gives a sole permission back: the password isn't sent.
+    pub(super) fn give_back(&mut self) {
+        if self.role == Role::Sole {
+            self.report(Outcome::Unsent);
+        }
     }
 
-    /// Reports that the proxy refused the password, or a ticket without `has_password`; returns what
-    /// that means. A refusal of an old password says nothing about the current one.
-    pub(in crate::proto) fn refused(
-        &mut self,
-        target: Option<&HostPort>,
-        has_password: bool,
-    ) -> Blame {
+    /// Reports what was learned about the credentials; returns what a refusal is about. An old
+    /// password says nothing about the current one.
+    pub(in crate::proto) fn report(&mut self, outcome: Outcome<'_>) -> Option<Blame> {
+        let role = mem::replace(&mut self.role, Role::Any);
+        if !self.cache.is_current(&self.credentials) {
+            return None;
+        }
         let now = Instant::now();
-        let refused = match has_password {
-            false => Refused::Ticket,
-            true if self.is_only_one => Refused::SolePassword,
-            true => Refused::Password,
-        };
-        if has_password && !self.cache.is_current(&self.credentials) {
-            self.abandon();
-            return Blame::Credentials;
+        let took = now.saturating_duration_since(self.begun);
+        let mut lockout = self.cache.lockout();
+        let blame = lockout.report(role, outcome, took, now);
+        if let Some(Blame::Unclear(check)) = &blame {
+            self.role = Role::Check(check.clone());
         }
-        if self.doubted.take().is_some() {
-            self.decide(|lockout| lockout.check_refused(refused, now));
-            return Blame::Credentials;
-        }
-        let blame = self.decide_with(|lockout| lockout.refused(target, refused, now));
-        if let (Blame::Unclear(_), Some(target)) = (&blame, target) {
-            self.doubted = Some((target.clone(), refused));
-        }
+        let released = lockout.released();
+        // Without the lock: they may request a permission at once.
+        drop(lockout);
+        released.into_iter().for_each(|wake| wake());
         blame
-    }
-
-    /// Reports that the proxy accepted the password, or a ticket without `has_password`, and granted
-    /// `target` if that is given; returns what that says about a refusal that is checked.
-    pub(in crate::proto) fn accepted(
-        &mut self,
-        target: Option<&HostPort>,
-        has_password: bool,
-    ) -> Option<Blame> {
-        if let Some((doubted, refused)) = self.doubted.take() {
-            let now = Instant::now();
-            self.decide(|lockout| lockout.check_accepted(&doubted, refused, now));
-            return Some(Blame::Destination(None));
-        }
-        if has_password {
-            self.decide(|lockout| lockout.accepted(target));
-        } else {
-            self.cache.lockout().granted(target);
-            self.give_back();
-        }
-        None
-    }
-
-    /// Reports that the proxy needed no credentials; returns what to do about a refusal that is
-    /// checked.
-    pub(in crate::proto) fn unneeded(&mut self) -> Option<Blame> {
-        if self.is_check() {
-            return self.unproven();
-        }
-        self.decide_if_open(|lockout| lockout.unneeded(Instant::now()));
-        None
-    }
-
-    /// Reports that nothing is known about the credentials; returns what to do about a refusal that
-    /// is checked.
-    pub(super) fn unproven(&mut self) -> Option<Blame> {
-        let (doubted, refused) = self.doubted.take()?;
-        let now = Instant::now();
-        let blame = self.decide_with(|lockout| lockout.check_unproven(&doubted, refused, now));
-        if let Blame::Unclear(_) = blame {
-            self.doubted = Some((doubted, refused));
-        }
-        Some(blame)
-    }
-
-    /// Reports that there is no ticket for a check. The proxy accepted others before.
-    pub(super) fn unchecked(&mut self) -> Option<Blame> {
-        self.doubted.take()?;
-        self.decide(Lockout::check_given_up);
-        Some(Blame::Destination(None))
-    }
-
-    /// Gives the permission back: the password isn't sent, and nothing is known about it.
-    pub(in crate::proto) fn give_back(&mut self) {
-        self.decide_if_open(|lockout| lockout.returned(Instant::now()));
-    }
-
-    /// Ends without a result.
-    fn abandon(&mut self) {
-        if self.doubted.take().is_some() {
-            self.decide(Lockout::check_given_up);
-        }
-        self.decide_if_open(Lockout::given_up);
-    }
-
-    fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {
-        if self.is_only_one && !self.is_decided {
-            self.decide(decision);
-        }
-    }
-
-    fn decide(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {
-        self.decide_with(|lockout| ((), decision(lockout)));
-    }
-
-    /// Wakes the waiting tunnels without the lock: they may request a permission at once.
-    fn decide_with<T>(&mut self, decision: impl FnOnce(&mut Lockout) -> (T, Vec<WakeFn>)) -> T {
-        self.is_decided = true;
-        let (result, waiting) = decision(&mut self.cache.lockout());
-        for wake in waiting {
-            wake();
-        }
-        result
     }
 }
 
 impl Drop for Clearance {
     fn drop(&mut self) {
-        self.abandon();
+        if self.role != Role::Any {
+            self.report(Outcome::NoReply);
+        }
     }
 }

@@ -2,13 +2,23 @@
 //! refusal. A changed password that a command prints can be sent once before that time. Directories
 //! lock an account after a few wrong passwords.
 //!
+//! ```text
+//!   Unsent ──accepted──▶ Free ◀──accepted── Paused
+//!     │                   │                  ▲  │
+//!     └──────refused──────┴──────refused─────┘  └─refused: a longer pause
+//! ```
+//!
+//! In each state, a [`Trial`] is the tunnel whose reply decides what the others can do.
+//!
 //! Some proxies refuse a destination as they refuse a password, with 407. So a refusal is checked
 //! with a destination that the proxy granted before: [`Blame::Unclear`]. Without one, a tunnel to
 //! another destination decides. Either sends the password once more, which counts as a refusal.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
-use super::destinations::Destinations;
+use super::destinations::{Destinations, Evidence};
+use super::outcome::{Blame, Check, Outcome, Permission, Refused, Role};
 use crate::config::HostPort;
 use crate::text::debug::debug_by_name;
 
@@ -23,24 +33,25 @@ const AFTER_SUCCESS: Duration = Duration::from_secs(30);
 
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// Time for which others wait for the reply to a check.
+/// Time for which all others wait for the reply to a check, beyond the time that the refusal took:
+/// PAM, for example, refuses a wrong password after two or three seconds.
 const CHECK: Duration = Duration::from_secs(3);
+
+/// Time for which a tunnel waits that gets no password otherwise; also the longest time that a
+/// refusal counts for [`CHECK`].
+const LONG: Duration = Duration::from_secs(10);
 
 /// Keeps a wrong password from being sent once for every client.
 #[derive(Default)]
 pub(super) struct Lockout {
-    /// The password was sent for the first time, and the proxy has replied.
-    is_first_over: bool,
-    /// The tunnels that wait for a reply to the only tunnel that can send the password now, or for
-    /// the end of a check.
-    waiting: Option<Vec<WakeFn>>,
+    state: State,
+    trial: Option<Trial>,
+    /// The tunnels that wait for the reply to the trial.
+    waiting: Vec<WakeFn>,
     was_accepted: bool,
-    pause: Option<Pause>,
     /// The pause that a changed password cut short; none has been accepted since.
     cut_short: Option<Duration>,
-    destinations: Destinations,
-    /// The granted destination with which a tunnel checks a refusal, and since when.
-    checked: Option<(HostPort, Instant)>,
+    pub(super) destinations: Destinations,
 }
 
 /// Has a waiting tunnel request its permission again.
@@ -48,302 +59,352 @@ pub(super) type WakeFn = Box<dyn FnOnce() + Send>;
 
 debug_by_name!(Lockout);
 
-#[derive(Debug)]
+enum State {
+    /// The proxy hasn't replied to the password yet.
+    Unsent,
+    /// Every tunnel can send it.
+    Free,
+    /// The proxy refused it.
+    Paused(Pause),
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Unsent
+    }
+}
+
 struct Pause {
     begun: Instant,
     until: Instant,
     length: Duration,
-    /// The refused destination, if a tunnel to another one can send the password early.
-    refused: Option<HostPort>,
-    /// One tunnel has sent the password since; the proxy hasn't replied yet.
-    retry: Option<Retry>,
+    early: Early,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Retry {
-    /// During the pause, for another destination than the refused one.
+/// Which tunnel can send the password before the end of a pause, once.
+#[derive(PartialEq, Eq)]
+enum Early {
+    Nobody,
+    /// One to another destination than this.
+    OtherThan(HostPort),
+    /// One to a granted destination that hasn't been refused since: a check was refused, too.
+    Trusted,
+}
+
+/// The tunnel whose reply decides whether others can send the password.
+enum Trial {
+    /// The first of all, or the first after a pause.
+    Alone,
+    /// The one during a pause.
     Early,
-    /// After the pause.
-    Due,
+    Check(OpenCheck),
 }
 
-/// Whether a tunnel may send the password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Permission {
-    /// It may: the proxy hasn't refused the password.
-    Granted,
-    /// It alone may: the password hasn't been sent yet, or is sent again after a refusal.
-    Sole,
-    /// It may not for so much longer: the proxy refused the password.
-    Withheld(Duration),
-}
-
-/// The credentials that a proxy refused, as far as it matters here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// A ticket, which is never withheld.
-    Ticket,
-    /// The password, by any tunnel.
-    Password,
-    /// The password, by a tunnel with the sole permission.
-    SolePassword,
-}
-
-/// What the refusal of a request with credentials is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::proto) enum Blame {
-    /// The credentials.
-    Credentials,
-    /// The destination: the proxy accepted the credentials for others. For this time, none are sent
-    /// for it.
-    Destination(Option<Duration>),
-    /// A request for this destination, which the proxy granted before, will show it.
-    Unclear(HostPort),
+struct OpenCheck {
+    other: HostPort,
+    /// All others wait until then.
+    until: Instant,
+    /// One of them has sent the password since.
+    has_deputy: bool,
 }
 
 impl Lockout {
     /// Decides for one tunnel to `target`; `None` if the password is sent before a destination.
     pub(super) fn permission(&mut self, target: Option<&HostPort>, now: Instant) -> Permission {
-        match &mut self.pause {
-            None if self.is_first_over || self.waiting.is_some() => return Permission::Granted,
-            None => {}
-            Some(pause) if now >= pause.until => {
+        let trial = match (&mut self.state, &mut self.trial) {
+            (State::Paused(pause), _) if now >= pause.until => {
                 // Until that tunnel has a reply, or in case it never gets one.
                 pause.until = now + pause.length;
-                pause.retry = Some(Retry::Due);
+                Trial::Alone
             }
-            Some(pause) => match (&pause.refused, target) {
-                (Some(refused), Some(target)) if refused != target && pause.retry.is_none() => {
-                    pause.retry = Some(Retry::Early);
-                }
-                _ => return Permission::Withheld(pause.until - now),
-            },
-        }
-        self.waiting.get_or_insert_with(Vec::new);
+            (State::Paused(pause), None) if pause.allows(target, &self.destinations) => {
+                Trial::Early
+            }
+            (State::Paused(pause), _) => return Permission::Withheld(pause.until - now),
+            (_, Some(Trial::Check(check))) => return check.permission(now),
+            (State::Unsent, None) => Trial::Alone,
+            (State::Unsent, Some(_)) | (State::Free, _) => return Permission::Granted,
+        };
+        self.trial = Some(trial);
         Permission::Sole
     }
 
-    /// Notes that the proxy refused a tunnel's credentials; returns what that means, and the waiting
-    /// tunnels. If it is open, others go on meanwhile: the proxy has accepted the credentials.
-    /// Refusals of tunnels that had sent the password at the same time don't prolong the pause.
-    pub(super) fn refused(
+    /// Takes what a tunnel in this role learned, `took` after its begin; returns what a refusal is about.
+    pub(super) fn report(
         &mut self,
+        role: Role,
+        outcome: Outcome<'_>,
+        took: Duration,
+        now: Instant,
+    ) -> Option<Blame> {
+        match (role, outcome) {
+            (Role::Check(check), _) => return self.end_check(check, outcome, took, now),
+            (role, Outcome::Refused(target, refused)) => {
+                return self.refused(role == Role::Sole, target, refused, took, now)
+            }
+            (role, Outcome::Accepted(granted)) => {
+                self.granted(granted);
+                self.accepted(role == Role::Sole);
+            }
+            (_, Outcome::AcceptedTicket(granted)) => self.granted(granted),
+            (Role::Any, _) => {}
+            (Role::Sole, Outcome::Unneeded) => {
+                if let State::Unsent = self.state {
+                    self.state = State::Free;
+                }
+                self.give_back(now);
+            }
+            (Role::Sole, Outcome::Unsent) => self.give_back(now),
+            (Role::Sole, Outcome::Unknown) | (Role::Sole, Outcome::NoReply) => self.give_up(),
+        }
+        None
+    }
+
+    /// Refusals of tunnels that had sent the password at the same time don't prolong a pause.
+    fn refused(
+        &mut self,
+        is_sole: bool,
         target: Option<&HostPort>,
         refused: Refused,
+        took: Duration,
         now: Instant,
-    ) -> (Blame, Vec<WakeFn>) {
-        let known = target.and_then(|target| self.refused_for(target, now));
-        if let (None, Some(_), Some(target)) = (known, &self.checked, target) {
-            // Until the check is refused.
-            self.destinations.refused(target, now);
-        }
-        match (known, &self.checked) {
-            (_, Some(_)) => return (Blame::Destination(known), Vec::new()),
-            (Some(_), None) => return (Blame::Destination(known), self.given_up()),
-            (None, None) => {}
-        }
-        let (can_check, counts) = match (refused, &self.pause) {
-            (Refused::Ticket, _) => (true, false),
-            (_, None) => (true, true),
-            (Refused::Password, Some(_)) => (false, false),
-            (Refused::SolePassword, Some(Pause { retry, .. })) => {
-                (*retry == Some(Retry::Due), retry.is_some())
+    ) -> Option<Blame> {
+        let known = target.and_then(|target| self.destinations.refused_for(target, now));
+        if known.is_some() {
+            if is_sole {
+                self.give_up();
             }
+            return Some(Blame::Destination(known));
+        }
+        let can_check = match (&self.state, &self.trial) {
+            _ if refused == Refused::Ticket => true,
+            (State::Paused(_), trial) if trial.is_none() || !is_sole => return None,
+            (_, Some(Trial::Check(_))) if !is_sole => return Some(Blame::Undecided),
+            (_, Some(Trial::Check(_))) | (_, Some(Trial::Early)) => false,
+            (_, Some(Trial::Alone)) | (_, None) => true,
         };
         let target = target.filter(|_| can_check);
-        if let Some(other) = target.and_then(|target| self.destinations.other_than(target)) {
-            self.checked = Some((other.clone(), now));
-            if !self.destinations.are_proved(now) {
-                self.waiting.get_or_insert_with(Vec::new);
+        if let (Some(target), false, true) = (target, is_sole, self.destinations.are_proved(now)) {
+            self.destinations.refused(target, now);
+            return Some(Blame::Destination(None));
+        }
+        if let Some(check) = target.and_then(|target| self.check(target, refused)) {
+            if refused != Refused::Ticket {
+                self.trial = Some(Trial::Check(OpenCheck {
+                    other: check.other.clone(),
+                    until: now + CHECK + took.min(LONG),
+                    has_deputy: false,
+                }));
             }
-            return (Blame::Unclear(other), Vec::new());
+            return Some(Blame::Unclear(check));
         }
-        if !counts {
-            return (Blame::Credentials, Vec::new());
+        match (refused, &self.state, &self.trial) {
+            // The check before it counts, too.
+            (Refused::Password, State::Paused(pause), Some(Trial::Early))
+                if pause.early == Early::Trusted =>
+            {
+                self.prolong(2, Early::Nobody, now)
+            }
+            (Refused::Password, ..) => {
+                let early = target.cloned().map_or(Early::Nobody, Early::OtherThan);
+                self.prolong(1, early, now);
+            }
+            _ if is_sole => self.give_back(now),
+            _ => {}
         }
-        self.prolong(target, now);
-        (Blame::Credentials, self.end_first())
+        None
     }
 
-    /// Returns for how much longer no credentials are sent for a destination that the proxy refused,
-    /// although it accepts them for others.
-    pub(super) fn refused_for(&self, target: &HostPort, now: Instant) -> Option<Duration> {
-        self.destinations.refused_for(target, now)
+    fn check(&self, target: &HostPort, refused: Refused) -> Option<Check> {
+        Some(Check {
+            doubted: target.clone(),
+            refused,
+            other: self.destinations.other_than(target)?,
+        })
     }
 
-    /// Begins a pause, or doubles it; a tunnel to another destination than `refused` can send the
-    /// password once before its end.
-    fn prolong(&mut self, refused: Option<&HostPort>, now: Instant) {
-        let length = match (&self.pause, self.cut_short) {
-            (Some(pause), _) => (pause.length * 2).max(SHORTEST),
-            (None, Some(length)) => (length * 2).max(SHORTEST),
-            (None, None) if self.was_accepted => AFTER_SUCCESS,
-            (None, None) => SHORTEST,
+    fn end_check(
+        &mut self,
+        check: Check,
+        outcome: Outcome<'_>,
+        took: Duration,
+        now: Instant,
+    ) -> Option<Blame> {
+        let is_open = check.refused != Refused::Ticket
+            && matches!(&self.trial, Some(Trial::Check(open)) if open.other == check.other);
+        if is_open {
+            self.trial = None;
+        }
+        let is_paused = matches!(self.state, State::Paused(_));
+        self.destinations.doubt(&check.other);
+        match outcome {
+            // Nothing can be learned with it: another one is chosen, if there is any.
+            Outcome::Unneeded | Outcome::Unknown => {
+                self.destinations.forget(&check.other);
+                if let Outcome::Unneeded = outcome {
+                    // Perhaps the proxy never looked at the password.
+                    self.was_accepted &= self.destinations.has_granted();
+                }
+                if is_open {
+                    self.trial = Some(Trial::Alone);
+                }
+                return self.refused(is_open, Some(&check.doubted), check.refused, took, now);
+            }
+            Outcome::Accepted(_) => {
+                self.accepted(is_open);
+                self.destinations.proved(&check.other, now);
+            }
+            Outcome::AcceptedTicket(_) => self.destinations.proved(&check.other, now),
+            Outcome::Refused(_, Refused::Password) if is_open || is_paused => {
+                self.destinations.doubt(&check.doubted);
+                match is_paused {
+                    // It is the second refusal since then.
+                    true => self.prolong(2, Early::Nobody, now),
+                    false => self.prolong(1, Early::Trusted, now),
+                }
+                return None;
+            }
+            // The proxy has accepted the password since, for another destination.
+            Outcome::Refused(_, Refused::Password) => {}
+            Outcome::Unsent => return Some(Blame::Destination(None)),
+            Outcome::Refused(..) | Outcome::NoReply => return None,
+        }
+        self.destinations.refused(&check.doubted, now);
+        Some(Blame::Destination(None))
+    }
+
+    fn granted(&mut self, granted: Option<(&HostPort, Evidence)>) {
+        if let Some((target, evidence)) = granted {
+            self.destinations.granted(target, evidence);
+        }
+    }
+
+    /// Notes that the proxy accepted the password; `is_decisive` also for a check that is open.
+    fn accepted(&mut self, is_decisive: bool) {
+        self.state = State::Free;
+        self.was_accepted = true;
+        self.cut_short = None;
+        if !matches!(self.trial, Some(Trial::Check(_))) || is_decisive {
+            self.trial = None;
+        }
+    }
+
+    /// Begins a pause, or doubles it, as often as the password was refused.
+    fn prolong(&mut self, times: u32, early: Early, now: Instant) {
+        let earlier = match &self.state {
+            State::Paused(pause) => Some(pause.length),
+            State::Unsent | State::Free => self.cut_short,
         };
-        let length = length.min(LONGEST);
-        self.pause = Some(Pause {
+        let first = match earlier {
+            Some(earlier) => (earlier * 2).max(SHORTEST),
+            None if self.was_accepted => AFTER_SUCCESS,
+            None => SHORTEST,
+        };
+        let length = (first * times).min(LONGEST);
+        self.state = State::Paused(Pause {
             begun: now,
             until: now + length,
             length,
-            refused: refused.cloned(),
-            retry: None,
+            early,
         });
+        self.trial = None;
         self.destinations.drop_refused();
     }
 
-    /// Notes that the proxy refused the credentials in a check, too; returns the waiting tunnels.
-    pub(super) fn check_refused(&mut self, refused: Refused, now: Instant) -> Vec<WakeFn> {
-        self.checked = None;
-        if refused == Refused::Ticket {
-            return self.given_up();
+    /// Notes that the tunnel with the sole permission doesn't send the password: another one can.
+    fn give_back(&mut self, now: Instant) {
+        match (&mut self.state, &mut self.trial) {
+            (_, Some(Trial::Check(check))) => return check.has_deputy = false,
+            (State::Paused(pause), Some(Trial::Alone)) => pause.until = now,
+            _ => {}
         }
-        if self.pause.is_some() {
-            // The check is the second refusal since then.
-            self.prolong(None, now);
-        }
-        self.prolong(None, now);
-        self.end_first()
+        self.trial = None;
     }
 
-    /// Notes that the proxy accepted the credentials in a check: it refuses `target` alone. Returns
-    /// the waiting tunnels.
-    pub(super) fn check_accepted(
-        &mut self,
-        target: &HostPort,
-        refused: Refused,
-        now: Instant,
-    ) -> Vec<WakeFn> {
-        if let Some((other, _)) = self.checked.take() {
-            self.destinations.proved(other, now);
+    /// Notes that the tunnel with the sole permission got no reply.
+    fn give_up(&mut self) {
+        match (&mut self.state, &self.trial) {
+            (_, Some(Trial::Check(_))) => return,
+            (State::Paused(pause), Some(Trial::Early)) => pause.early = Early::Nobody,
+            _ => {}
         }
-        self.destinations.refused(target, now);
-        match refused {
-            Refused::Ticket => self.given_up(),
-            Refused::Password | Refused::SolePassword => self.accepted(None),
-        }
-    }
-
-    /// Notes that a check shows nothing, because the proxy needs no credentials for its destination
-    /// or can't reach it any more. As [`refused`](Lockout::refused), which may choose another one.
-    pub(super) fn check_unproven(
-        &mut self,
-        target: &HostPort,
-        refused: Refused,
-        now: Instant,
-    ) -> (Blame, Vec<WakeFn>) {
-        if let Some((other, _)) = self.checked.take() {
-            self.forget(&other);
-        }
-        // Perhaps the proxy never looked at the password.
-        self.was_accepted &= self.destinations.has_granted();
-        self.refused(Some(target), refused, now)
-    }
-
-    /// Notes that a check ended without a reply; returns the waiting tunnels.
-    pub(super) fn check_given_up(&mut self) -> Vec<WakeFn> {
-        if let Some((other, _)) = self.checked.take() {
-            self.destinations.postpone(other);
-        }
-        self.given_up()
-    }
-
-    /// Checks no refusal with this destination any more.
-    pub(super) fn forget(&mut self, target: &HostPort) {
-        self.destinations.forget(target);
+        self.trial = None;
     }
 
     /// Returns the time since which a command must have begun to print the password: the last refusal,
     /// or the end of the pause. So it runs once after each refusal and once before each new try.
     pub(super) fn stale_before(&self, now: Instant) -> Option<Instant> {
-        let pause = self.pause.as_ref()?;
-        Some(if now < pause.until {
-            pause.begun
-        } else {
-            pause.until
-        })
+        match &self.state {
+            State::Paused(pause) if now < pause.until => Some(pause.begun),
+            State::Paused(pause) => Some(pause.until),
+            State::Unsent | State::Free => None,
+        }
     }
 
     /// Notes that the password has changed: one tunnel is the first to send it. That ends a pause, but
     /// only once until the proxy accepts one: a command could print a wrong one each time.
     pub(super) fn changed(&mut self) {
-        if let Some(pause) = &self.pause {
+        if let State::Paused(pause) = &self.state {
             if self.cut_short.is_some() {
                 return;
             }
             self.cut_short = Some(pause.length);
-            self.pause = None;
         }
-        self.is_first_over = false;
+        self.state = State::Unsent;
+        self.trial = None;
     }
 
-    /// Notes that the proxy granted this destination, if any, to a tunnel with credentials.
-    pub(super) fn granted(&mut self, target: Option<&HostPort>) {
-        if let Some(target) = target {
-            self.destinations.granted(target);
+    /// Returns the tunnels that wait no longer.
+    pub(super) fn released(&mut self) -> Vec<WakeFn> {
+        match self.trial {
+            Some(_) => Vec::new(),
+            None => mem::take(&mut self.waiting),
         }
     }
 
-    /// Notes that the proxy accepted the password, and granted `target`, if any; returns the waiting
-    /// tunnels.
-    pub(super) fn accepted(&mut self, target: Option<&HostPort>) -> Vec<WakeFn> {
-        self.granted(target);
-        self.pause = None;
-        self.was_accepted = true;
-        self.cut_short = None;
-        self.end_first()
-    }
-
-    /// Notes that a tunnel with the sole permission doesn't send the password: another one can.
-    /// Returns the waiting tunnels.
-    pub(super) fn returned(&mut self, now: Instant) -> Vec<WakeFn> {
-        if let Some(pause) = &mut self.pause {
-            if pause.retry.take() == Some(Retry::Due) {
-                pause.until = now;
-            }
-        }
-        self.given_up()
-    }
-
-    /// As [`returned`](Lockout::returned), since the proxy doesn't require the password.
-    pub(super) fn unneeded(&mut self, now: Instant) -> Vec<WakeFn> {
-        self.is_first_over = true;
-        self.returned(now)
-    }
-
-    /// Notes that the first use is over; returns the waiting tunnels.
-    fn end_first(&mut self) -> Vec<WakeFn> {
-        self.is_first_over = true;
-        self.waiting.take().unwrap_or_default()
-    }
-
-    /// Notes that a tunnel with the sole permission ended without a reply; returns the waiting
-    /// tunnels.
-    pub(super) fn given_up(&mut self) -> Vec<WakeFn> {
-        self.waiting.take().unwrap_or_default()
-    }
-
-    /// Returns whether no tunnel waits for a reply or a check; otherwise the function that `wake`
-    /// makes is called once that has changed.
+    /// Returns whether no reply has to be awaited; otherwise the function that `wake` makes is called
+    /// once that has changed.
     pub(super) fn is_clear(&mut self, wake: impl FnOnce() -> WakeFn) -> bool {
-        match &mut self.waiting {
-            Some(waiting) => {
-                waiting.push(wake());
-                false
-            }
-            None => true,
+        if self.trial.is_some() {
+            self.waiting.push(wake());
         }
+        self.trial.is_none()
     }
 
-    /// Returns how long a tunnel waits for the replies to others. A proxy refuses a wrong password at
-    /// once, or after the two or three seconds of e.g. PAM; a proxy that takes longer is connecting
-    /// to the destination. During a pause, a tunnel that doesn't wait gets no password.
+    /// Returns how long a tunnel waits for the reply to another. A proxy that takes long is as a rule
+    /// connecting to the destination. During a pause, a tunnel that doesn't wait gets no password,
+    /// and during a check only the first one that waits.
     pub(super) fn patience(&self, now: Instant) -> Duration {
-        match (&self.pause, &self.checked) {
-            (Some(_), _) => Duration::from_secs(10),
-            (None, Some((_, since))) => CHECK
-                .checked_sub(now.saturating_duration_since(*since))
-                .unwrap_or_default(),
-            (None, None) => Duration::from_secs(1),
+        match (&self.state, &self.trial) {
+            (State::Paused(_), _) => LONG,
+            (_, Some(Trial::Check(check))) => {
+                check.until.saturating_duration_since(now)
+                    + LONG * u32::from(!self.waiting.is_empty())
+            }
+            _ => Duration::from_secs(1),
+        }
+    }
+}
+
+impl Pause {
+    fn allows(&self, target: Option<&HostPort>, destinations: &Destinations) -> bool {
+        target.map_or(false, |target| match &self.early {
+            Early::Nobody => false,
+            Early::OtherThan(refused) => refused != target,
+            Early::Trusted => destinations.is_trusted(target),
+        })
+    }
+}
+
+impl OpenCheck {
+    /// Tunnels that haven't waited were being opened when the check began.
+    fn permission(&mut self, now: Instant) -> Permission {
+        if now < self.until {
+            Permission::Granted
+        } else if mem::replace(&mut self.has_deputy, true) {
+            Permission::Withheld(CHECK)
+        } else {
+            Permission::Sole
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`, `negotiate`), the requirements of a
 //! proxy ([`Challenge`]), the credentials for one proxy ([`AuthCache`]), when a password can be sent
-//! (`lockout`), and the destinations that show whether a refusal is about it (`destinations`). Must
-//! not hold anything that reads, writes or waits, nor files of credentials, which `config` and `cli`
+//! (`lockout`, in the terms of `outcome`), and the destinations that show whether a refusal is about
+//! it (`destinations`). Must not hold anything that reads, writes or waits, nor files of credentials, which `config` and `cli`
 //! read. `negotiation` and `socks` use it through `Authenticator` and `Clearance`, one for each
 //! tunnel; `upstream` and `inbound` use the public items.
 
@@ -17,6 +17,7 @@ mod lockout;
 mod login;
 mod negotiate;
 mod ntlm;
+mod outcome;
 
 use subtle::ConstantTimeEq;
 
@@ -29,7 +30,7 @@ pub use self::negotiate::{ContextSource, NewContext, SecurityContext};
 pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;
 pub(super) use self::challenge::parameter;
-pub(super) use self::lockout::Blame;
+pub(super) use self::outcome::{Blame, Outcome, Refused};
 
 /// Returns whether a guess is right. Takes the same time for every wrong guess of the same length.
 ///

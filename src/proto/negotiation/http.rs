@@ -47,8 +47,7 @@ pub(super) struct Http {
     /// The credentials of the request were sent: on another connection they are created again.
     is_sent: bool,
     /// The refusal of the tunnel, while it is checked.
-    checked: Option<Box<HttpRefusal>>,
-    standing: Option<StandingRefusal>,
+    standing: StandingRefusal,
 }
 
 // The request may hold credentials.
@@ -74,14 +73,13 @@ impl Http {
             is_reused: false,
             is_bound: false,
             is_sent: false,
-            checked: None,
-            standing: None,
+            standing: StandingRefusal::default(),
         }
     }
 
     /// As [`Negotiation::with_standing`](super::Negotiation::with_standing).
     pub(super) fn stand_in(&mut self, standing: StandingRefusal) {
-        self.standing = Some(standing);
+        self.standing = standing;
     }
 
     /// As [`Negotiation::begin`](super::Negotiation::begin).
@@ -141,7 +139,7 @@ impl Http {
 
     /// As [`Negotiation::checked_with`](super::Negotiation::checked_with).
     pub(super) fn checked_with(&self) -> Option<&HostPort> {
-        self.checked.as_ref().map(|_| self.request.target())
+        Some(self.request.target()).filter(|_| self.standing.lock().is_some())
     }
 
     /// As [`Negotiation::end`](super::Negotiation::end).
@@ -186,8 +184,8 @@ impl Http {
             verified.map_err(|_| Malformed::Impostor)?;
             blame = authenticator.granted(self.request.target(), response.next_nonce);
         }
-        Ok(match self.checked.take() {
-            Some(refusal) => self.conclude(*refusal, blame),
+        Ok(match self.standing.take() {
+            Some(refusal) => self.conclude(refusal, blame),
             None => NegotiationStep::Granted(self.take_rest()),
         })
     }
@@ -203,12 +201,13 @@ impl Http {
                     Ok(_) => AuthFailure::Closed,
                     Err(failure) => failure,
                 };
-                let blame = authenticator.refused(&failure, target);
+                let has_challenge = !response.challenges.is_empty();
+                let blame = authenticator.refused(&failure, target, has_challenge);
                 (failure, blame)
             }
             (401, Some(authenticator)) => {
                 let failure = authenticator.refused_without_challenge(target);
-                let blame = authenticator.refused(&failure, target);
+                let blame = authenticator.refused(&failure, target, true);
                 (failure, blame)
             }
             (_, Some(authenticator)) => {
@@ -225,8 +224,8 @@ impl Http {
     /// Returns the refusal, without what this negotiation has sent in confidence: that of the tunnel, if
     /// it is being checked.
     fn refusal(&mut self, response: Response, body: &[u8], failure: AuthFailure) -> HttpRefusal {
-        if let Some(refusal) = self.checked.take() {
-            return *refusal;
+        if let Some(refusal) = self.standing.take() {
+            return refusal;
         }
         let mut secrets = self.request.secrets();
         let spent = self.spent.iter();
@@ -241,18 +240,16 @@ impl Http {
     /// Ends the negotiation with the refusal, unless another destination must be asked for first.
     fn conclude(&mut self, refusal: HttpRefusal, blame: Option<Blame>) -> NegotiationStep {
         let refusal = match blame {
-            Some(Blame::Unclear(other)) => {
-                if let Some(standing) = &self.standing {
-                    standing.set(refusal.clone(), Some(other.clone()));
-                }
-                self.request.retarget(other);
+            Some(Blame::Unclear(check)) => {
+                *self.standing.lock() = Some(refusal);
+                self.request.retarget(check.other);
                 self.authorize(None);
                 self.is_bound = false;
-                self.checked = Some(Box::new(refusal));
                 return NegotiationStep::Redial;
             }
             Some(Blame::Destination(left)) => refusal.after(AuthFailure::Destination(left)),
-            Some(Blame::Credentials) | None => refusal,
+            Some(Blame::Undecided) => refusal.after(AuthFailure::Undecided),
+            None => refusal,
         };
         NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
     }
@@ -297,10 +294,9 @@ impl Http {
 impl Drop for Http {
     /// Leaves the refusal that the caller didn't wait for.
     fn drop(&mut self) {
-        let standing = match self.standing.take() {
-            Some(standing) if self.checked.is_none() => standing,
-            _ => return,
-        };
+        if self.standing.lock().is_some() {
+            return;
+        }
         let response = match self.skipping.take() {
             Some((_, response)) => Some(*response),
             None => self.cut_refusal(),
@@ -309,7 +305,7 @@ impl Drop for Http {
             // They weren't answered.
             response.challenges.clear();
             let refusal = self.refusal(response, b"", AuthFailure::Incomplete);
-            standing.set(refusal, None);
+            *self.standing.lock() = Some(refusal);
         }
     }
 }

@@ -75,27 +75,19 @@ impl fmt::Display for AuthMethod {
 /// The refusal with which a negotiation ends that is dropped, or fails, before it returns one:
 ///
 /// - the rest of its head, or of the body of a challenge, takes too long;
-/// - it is checked with another destination, which is kept here, too, and the check fails or takes too
-///   long.
+/// - it is checked with another destination, and the check fails or takes too long.
 #[derive(Clone, Default)]
-pub(crate) struct StandingRefusal(Arc<Mutex<Standing>>);
-
-/// A refusal, and the destination with which it is checked.
-type Standing = Option<(Refusal, Option<HostPort>)>;
+pub(crate) struct StandingRefusal(Arc<Mutex<Option<HttpRefusal>>>);
 
 // A refusal can repeat a request.
 debug_by_name!(StandingRefusal);
 
 impl StandingRefusal {
-    fn set(&self, refusal: HttpRefusal, checked_with: Option<HostPort>) {
-        *self.lock() = Some((Refusal::Http(refusal), checked_with));
-    }
-
-    pub(crate) fn take(&self) -> Standing {
+    pub(crate) fn take(&self) -> Option<HttpRefusal> {
         self.lock().take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
+    fn lock(&self) -> MutexGuard<'_, Option<HttpRefusal>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -295,16 +295,31 @@ fn basic_that_was_sent_ahead_is_no_wrong_password() {
     assert_says(text, &["(offers Digest): --proxy-auth allows none"]);
 }
 
-/// A proxy that names no scheme may have looked at Basic.
+/// Smokescreen denies destinations so. Regression: it kept all others from the password.
 #[test]
-fn a_password_is_withheld_after_a_407_without_a_challenge() {
-    let joe = joe(None);
-    let end = said(&mut begun(&joe), &challenge(""));
-    assert_eq!(end, "refused: 407 Who (body)");
-    let mut next = exchange(&joe);
-    assert_eq!(credential(&next.begin()), "");
-    let text = said(&mut next, &challenge(BASIC));
-    assert_says(text, &["rejected the password before"]);
+fn a_407_without_a_challenge_withholds_nothing() {
+    let ntlm = ntlm_challenge();
+    for (schemes, challenges) in &[
+        (None, vec![]),
+        (Some("digest"), vec![challenge(DIGEST)]),
+        (Some("ntlm"), vec![challenge(NTLM), ntlm]),
+    ] {
+        let joe = joe(*schemes);
+        for _ in 0..2 {
+            let mut denied = begun(&joe);
+            for challenge in challenges {
+                said(&mut denied, challenge);
+            }
+            let end = said(&mut denied, &challenge(""));
+            assert_eq!(end, "refused: 407 Who (body)");
+        }
+        let mut next = begun(&joe);
+        for challenge in challenges {
+            let sent = said(&mut next, challenge);
+            assert!(!sent.starts_with("refused"), "{}", sent);
+        }
+        assert_eq!(said(&mut next, GRANTED), "granted: hello");
+    }
 }
 
 #[test]

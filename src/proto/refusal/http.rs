@@ -48,6 +48,8 @@ pub(in crate::proto) enum AuthFailure {
     /// The proxy accepted the credentials for other destinations. For this one they are withheld for
     /// this time, if any.
     Destination(Option<Duration>),
+    /// Another tunnel finds out whether the proxy still accepts the credentials for others.
+    Undecided,
 }
 
 impl HttpRefusal {
@@ -198,6 +200,10 @@ impl HttpRefusal {
                 f,
                 "the proxy rejected the username or the password, sent with {}",
                 scheme
+            ),
+            AuthFailure::Undecided => f.write_str(
+                "the proxy rejected the credentials for this destination; ptunnel is finding out \
+                 whether the proxy still accepts them for others",
             ),
             AuthFailure::NoContext(why) => write!(
                 f,

@@ -24,7 +24,7 @@ impl Strict {
             accepts,
             second: None,
             open: &[],
-            refuses: &["x:1"],
+            refuses: &["x:1", "x2:1"],
             is_over: false,
             asked: Vec::new(),
         }
@@ -180,10 +180,9 @@ fn a_password_that_expires_is_withheld_after_one_check() {
 fn a_destination_that_needs_no_password_decides_nothing() {
     let (auth, mut proxy) = (joe(None), Strict::new(&[BASIC], "Basic"));
     proxy.open = &["o:1", "p:1"];
-    for target in proxy.open {
+    for target in &["a:1", "p:1", "o:1"] {
         assert_eq!(proxy.ask(&auth, target), "granted");
     }
-    assert_eq!(proxy.ask(&auth, "a:1"), "granted");
     proxy.asked();
     assert_says(proxy.ask(&auth, "x:1"), &[OF_DESTINATION]);
     let expected = ["x:1 Basic", "o:1", "p:1", "a:1", "a:1 Basic"];
@@ -200,6 +199,57 @@ fn a_destination_that_needs_no_password_decides_nothing() {
         assert_says(proxy.ask(&auth, target), &["the password"]);
     }
     assert_eq!(proxy.asked(), ["b:1 Basic", "c:1", "d:1"]);
+}
+
+/// Regression: they took the places of all others, and two refused destinations then kept all
+/// tunnels from the password.
+#[test]
+fn many_destinations_that_need_no_password_take_no_places() {
+    let (auth, mut proxy) = (joe(None), Strict::new(&[BASIC], "Basic"));
+    proxy.open = &[
+        "o1:1", "o2:1", "o3:1", "o4:1", "o5:1", "o6:1", "o7:1", "o8:1", "o9:1", "o10:1", "o11:1",
+        "o12:1", "o13:1", "o14:1", "o15:1", "o16:1", "o17:1", "o18:1",
+    ];
+    for target in proxy.open {
+        assert_eq!(proxy.ask(&auth, target), "granted");
+    }
+    let asked = proxy.asked();
+    assert_eq!(asked[..2], ["o1:1 Basic", "o2:1 Basic"]);
+    assert_eq!(asked[16..], ["o17:1", "o18:1"], "they wait for a proof");
+    for target in &["b:1", "c:1"] {
+        assert_eq!(proxy.ask(&auth, target), "granted");
+    }
+    assert_eq!(proxy.asked(), ["b:1", "b:1 Basic", "c:1 Basic"]);
+    assert_says(proxy.ask(&auth, "x:1"), &[OF_DESTINATION]);
+    assert_eq!(proxy.asked(), ["x:1 Basic", "b:1", "b:1 Basic"]);
+    // It is known from the check just now.
+    assert_says(proxy.ask(&auth, "x2:1"), &[OF_DESTINATION]);
+    assert_eq!(proxy.asked(), ["x2:1 Basic"]);
+}
+
+/// Regression: it said that the proxy accepted the credentials for others, which it didn't any more.
+#[test]
+fn a_refusal_during_another_check_claims_nothing() {
+    let (auth, mut proxy) = (joe(None), Strict::new(&[BASIC], "Basic"));
+    assert_eq!(proxy.ask(&auth, "a:1"), "granted");
+    let begun = |target: &str| {
+        let request = Request::connect(&target.parse().unwrap());
+        let mut negotiation = Negotiation::new(request, Some(auth.clone()));
+        negotiation.begin();
+        negotiation
+    };
+    let (mut check, mut other) = (begun("x:1"), begun("b:1"));
+    assert_eq!(said(&mut check, &challenge(BASIC)), "redial: ");
+    let end = said(&mut other, &challenge(BASIC));
+    assert_says(
+        end.clone(),
+        &["(offers Basic): the proxy rejected the credentials for this"],
+    );
+    assert!(!end.contains(OF_DESTINATION), "{}", end);
+    assert_says(said(&mut check, &challenge(BASIC)), &["Basic "]);
+    assert_says(said(&mut check, &challenge(BASIC)), &[OF_PASSWORD]);
+    let next = proxy.ask(&auth, "c:1");
+    assert_says(next, &["rejected the password before"]);
 }
 
 /// The proxy checks the password before it connects.
@@ -234,9 +284,8 @@ fn a_check_that_fails_leaves_the_refusal() {
     refused.begin();
     assert_eq!(said(&mut refused, &challenge(BASIC)), "redial: ");
     assert!(refused.feed(b"nonsense\r\n\r\n").is_err());
-    let (refusal, checked) = standing.take().expect("a refusal");
+    let refusal = standing.take().expect("a refusal");
     assert_says(refusal.to_string(), &[OF_PASSWORD]);
-    assert_eq!(checked, Some("a:1".parse().unwrap()));
     // The others go on.
     let wake = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
     assert!(!auth.is_clear(wake));

@@ -130,7 +130,7 @@ fn a_refusal_stands_if_the_rest_of_its_head_or_body_is_not_awaited() {
         }
         assert!(standing.take().is_none());
         drop(exchange);
-        standing.take().map(|(refusal, _)| refusal.to_string())
+        standing.take().map(|refusal| refusal.to_string())
     };
     let reply = "HTTP/1.1 403 No\r\nX: y\r\n";
     for end in 0..reply.len() {

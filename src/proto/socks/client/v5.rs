@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::super::{atyp, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{refused, SocksError};
 use crate::config::{Credentials, Host, HostPort};
-use crate::proto::auth::{AuthCache, Clearance};
+use crate::proto::auth::{AuthCache, Clearance, Outcome, Refused};
 use crate::proto::{AuthMethod, Malformed, NegotiationStep, SocksRefusal};
 
 /// `STATUS` and `REP` of success (RFC 1929 §2, RFC 1928 §6).
@@ -84,13 +84,13 @@ impl Socks5 {
             (ProxyMessage::Greeting, Some(chosen)) => self.chosen(chosen),
             (ProxyMessage::Login, Some(SUCCEEDED)) => {
                 if let Some(login) = &mut self.login {
-                    login.accepted(None, true);
+                    login.report(Outcome::Accepted(None));
                 }
                 self.request()
             }
             (ProxyMessage::Login, Some(_)) => {
                 if let Some(login) = &mut self.login {
-                    login.refused(None, true);
+                    login.report(Outcome::Refused(None, Refused::Password));
                 }
                 Ok(refused(SocksRefusal::Credentials))
             }
@@ -115,7 +115,7 @@ impl Socks5 {
         match (chosen, &mut self.login) {
             (method::NO_AUTHENTICATION, login) => {
                 if let Some(login) = login {
-                    login.unneeded();
+                    login.report(Outcome::Unneeded);
                 }
                 self.request()
             }
