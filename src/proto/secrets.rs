@@ -5,6 +5,8 @@
 //! where such encodings surround it. Each excerpt of a text that is logged, shown or passed on goes
 //! through [`Secrets::hide`] before it is cut.
 
+use std::collections::BTreeMap;
+
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use base64::Engine;
 
@@ -30,6 +32,12 @@ const MAX_ENCODINGS: usize = 2;
 /// Stands for characters beyond ASCII, which change with the encoding, also in number.
 const BEYOND_ASCII: u8 = 0x80;
 
+/// Stands for any character: that of an escape that the end of the text cuts.
+const CUT: u8 = 0x81;
+
+/// Maximum length of an escape, in characters.
+const LONGEST_ESCAPE: usize = 10;
+
 /// What ptunnel has sent to a peer and no one else may see.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -39,7 +47,7 @@ pub struct Secrets {
 /// A secret.
 #[derive(Clone, PartialEq, Eq)]
 struct Value {
-    /// As [`folded`], not empty.
+    /// As [`folded`], with one for adjacent [`BEYOND_ASCII`], not empty.
     bytes: Vec<u8>,
     is_short: bool,
     /// The number of its first bytes by which it is recognized.
@@ -48,13 +56,15 @@ struct Value {
 
 debug_by_name!(Secrets);
 
-/// A byte of a text, perhaps decoded, and its place in the text.
-#[derive(Clone, Copy)]
-struct Symbol {
-    byte: u8,
-    start: usize,
-    end: usize,
-}
+/// What a text can mean: for each of its places, the characters that can start there, as [`folded`],
+/// and where each ends. The first is the byte itself, the others are those of escapes.
+///
+/// Whether a `%` starts an escape depends on where the encoded part starts, which isn't known. So each
+/// way to read the text counts.
+struct Readings(Vec<Vec<(u8, usize)>>);
+
+/// The places where parts of a text end, and for each the first place where such a part starts.
+type Parts = BTreeMap<usize, usize>;
 
 impl Secrets {
     /// Adds the password, or the username if the password is empty: then it is a token.
@@ -128,7 +138,8 @@ impl Secrets {
     }
 
     fn add_known_by(&mut self, least: usize, text: &[u8]) {
-        let bytes = bytes(&folded(&symbols(text)));
+        let mut bytes: Vec<u8> = text.iter().map(|byte| folded(*byte)).collect();
+        bytes.dedup_by(|next, byte| (*next, *byte) == (BEYOND_ASCII, BEYOND_ASCII));
         let value = Value {
             least: least.min(bytes.len()),
             bytes,
@@ -149,136 +160,135 @@ impl Secrets {
         if self.values.is_empty() {
             return text.to_vec();
         }
-        let (mut places, mut length) = (Vec::new(), text.len());
-        for symbols in layers(text) {
-            let bytes = bytes(&symbols);
-            for value in &self.values {
-                for start in occurrences(&bytes, &value.bytes[..value.least]) {
-                    let both = bytes[start..].iter().zip(&value.bytes);
-                    let last = start + both.take_while(|(a, b)| a == b).count() - 1;
-                    if !value.is_short {
-                        places.push((symbols[start].start, symbols[last].end));
-                    } else if is_word(&bytes, start, last) {
-                        return b"***".to_vec();
+        let readings = Readings::new(text, is_cut);
+        let (mut ends, mut length) = (vec![0; text.len()], text.len());
+        for value in &self.values {
+            let mut parts = readings.starts(value.is_short);
+            for (index, byte) in value.bytes.iter().enumerate() {
+                parts = readings.longer(parts, |it| [*byte, CUT].contains(&it));
+                if is_cut && index + 1 < value.bytes.len() {
+                    length = length.min(*parts.get(&text.len()).unwrap_or(&length));
+                }
+                if index + 1 < value.least {
+                    continue;
+                }
+                if !value.is_short {
+                    for (end, start) in &parts {
+                        ends[*start] = ends[*start].max(*end);
                     }
-                }
-            }
-            let cut = symbols.get(self.safe_length(&bytes));
-            let cut = cut.filter(|_| is_cut).map(|symbol| symbol.start);
-            length = length.min(cut.unwrap_or(length));
-        }
-        places.sort_unstable();
-        let (mut shown, mut from) = (Vec::new(), 0);
-        for (start, end) in places.into_iter().filter(|(start, _)| *start < length) {
-            if start >= from {
-                shown.extend_from_slice(&text[from..start]);
-                shown.extend_from_slice(b"***");
-            }
-            from = from.max(end);
-        }
-        shown.extend_from_slice(text.get(from..length).unwrap_or_default());
-        if length < text.len() {
-            shown.extend_from_slice("…".as_bytes());
-        }
-        shown
-    }
-
-    /// Returns the length of a cut text without an end that can be the beginning of a secret.
-    fn safe_length(&self, bytes: &[u8]) -> usize {
-        const LONGEST_ESCAPE: usize = 9;
-        let mut tail = bytes.len().saturating_sub(LONGEST_ESCAPE)..bytes.len();
-        let end = tail.find(|start| is_cut_escape(&bytes[*start..]));
-        let bytes = &bytes[..end.unwrap_or(bytes.len())];
-        let begins = |start: &usize| {
-            let tail = &bytes[*start..];
-            let mut values = self.values.iter().map(|value| &value.bytes);
-            values.any(|value| value.len() > tail.len() && value.starts_with(tail))
-        };
-        let start = (0..bytes.len()).find(begins);
-        start.unwrap_or(bytes.len())
-    }
-}
-
-fn occurrences<'a>(bytes: &'a [u8], value: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-    let windows = bytes.windows(value.len()).enumerate();
-    let found = windows.filter(move |(_, window)| *window == value);
-    found.map(|(start, _)| start)
-}
-
-/// Returns whether neither of the bytes around this part is of the same word.
-fn is_word(bytes: &[u8], first: usize, last: usize) -> bool {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == BEYOND_ASCII;
-    let before = first.checked_sub(1).and_then(|before| bytes.get(before));
-    !before.map_or(false, is_letter) && !bytes.get(last + 1).map_or(false, is_letter)
-}
-
-fn symbols(text: &[u8]) -> Vec<Symbol> {
-    let places = text.iter().enumerate();
-    let symbol = |(start, byte): (usize, &u8)| Symbol {
-        byte: *byte,
-        start,
-        end: start + 1,
-    };
-    places.map(symbol).collect()
-}
-
-fn bytes(symbols: &[Symbol]) -> Vec<u8> {
-    symbols.iter().map(|symbol| symbol.byte).collect()
-}
-
-/// Returns the text, and what it is after undoing the escapes of one encoding or of several around
-/// each other.
-fn layers(text: &[u8]) -> impl Iterator<Item = Vec<Symbol>> {
-    let mut layers = vec![symbols(text)];
-    let mut first = 0;
-    for _ in 0..MAX_ENCODINGS {
-        let end = layers.len();
-        for index in first..end {
-            for escape in &ESCAPES {
-                let decoded = unescaped(&layers[index], *escape);
-                if decoded.len() < layers[index].len() {
-                    layers.push(decoded);
+                } else if readings.is_end_of_word(parts.clone()) {
+                    return b"***".to_vec();
                 }
             }
         }
-        first = end;
+        shown(text, &ends, length)
     }
-    layers.into_iter().map(|symbols| folded(&symbols))
 }
 
-/// Returns a text without differences that encodings make: in lower case; one symbol for adjacent
-/// characters beyond ASCII, for a space and the `+` of forms, and for the same digit of both alphabets
-/// of base64 (RFC 4648 §4, §5).
-fn folded(symbols: &[Symbol]) -> Vec<Symbol> {
-    let mut folded: Vec<Symbol> = Vec::with_capacity(symbols.len());
-    for symbol in symbols {
-        let byte = match symbol.byte {
-            b'\t' | b'\n' | b'\r' | b'+' | b'-' => b' ',
-            b'_' => b'/',
-            byte if byte.is_ascii() => byte.to_ascii_lowercase(),
-            _ => BEYOND_ASCII,
-        };
-        match folded.last_mut() {
-            Some(last) if (last.byte, byte) == (BEYOND_ASCII, BEYOND_ASCII) => {
-                last.end = symbol.end
-            }
-            _ => folded.push(Symbol { byte, ..*symbol }),
+/// Returns the first bytes of a text, with `***` from each place that has an end to its end.
+fn shown(text: &[u8], ends: &[usize], length: usize) -> Vec<u8> {
+    let (mut shown, mut from) = (Vec::new(), 0);
+    for (start, end) in ends.iter().enumerate().take(length) {
+        if *end > 0 && start >= from {
+            shown.extend_from_slice(&text[from..start]);
+            shown.extend_from_slice(b"***");
         }
+        from = from.max(*end);
     }
-    folded
+    shown.extend_from_slice(text.get(from..length).unwrap_or_default());
+    if length < text.len() {
+        shown.extend_from_slice("…".as_bytes());
+    }
+    shown
 }
 
-/// Undoes the escapes of one encoding.
-fn unescaped(symbols: &[Symbol], escape: Escape) -> Vec<Symbol> {
-    let bytes = bytes(symbols);
-    let (mut decoded, mut at) = (Vec::with_capacity(symbols.len()), 0);
-    while let Some(&Symbol { byte, start, .. }) = symbols.get(at) {
-        let (byte, length) = escape(&bytes[at..]).unwrap_or((byte, 1));
-        at += length;
-        let end = symbols[at - 1].end;
-        decoded.push(Symbol { byte, start, end });
+impl Readings {
+    fn new(text: &[u8], is_cut: bool) -> Readings {
+        let bytes = text.iter().enumerate();
+        let literal = |(place, byte): (usize, &u8)| vec![(folded(*byte), place + 1)];
+        let mut readings = Readings(bytes.map(literal).collect());
+        for _ in 0..MAX_ENCODINGS {
+            // What follows a place has the characters of one encoding less.
+            for place in 0..text.len() {
+                for index in 0..readings.0[place].len() {
+                    readings.add_escapes(place, index, is_cut);
+                }
+            }
+        }
+        readings
     }
-    decoded
+
+    /// Adds the characters of the escapes that start with this character.
+    ///
+    /// What follows it is decoded where it can be, because the other characters of an escape start none.
+    /// The exception, `\\`, is found before anything is decoded.
+    fn add_escapes(&mut self, place: usize, index: usize, is_cut: bool) {
+        let next = |(_, end): &(u8, usize)| self.0.get(*end)?.last().copied();
+        let path = std::iter::successors(Some(self.0[place][index]), next).take(LONGEST_ESCAPE);
+        let (bytes, ends): (Vec<u8>, Vec<usize>) = path.unzip();
+        let escapes = ESCAPES.iter().filter_map(|escape| escape(&bytes));
+        let mut found: Vec<_> = escapes
+            .map(|(byte, length)| (folded(byte), ends[length - 1]))
+            .collect();
+        let end = self.0.len();
+        if is_cut && ends.last() == Some(&end) && is_cut_escape(&bytes) {
+            found.push((CUT, end));
+        }
+        found.retain(|it| !self.0[place].contains(it));
+        self.0[place].extend(found);
+    }
+
+    /// Returns empty parts: at each place, or only where a word can start.
+    fn starts(&self, of_words: bool) -> Parts {
+        let all: Parts = (0..self.0.len()).map(|place| (place, place)).collect();
+        if !of_words {
+            return all;
+        }
+        let ends = self.longer(all, is_between_words);
+        let starts = Some(0).into_iter().chain(ends.keys().copied());
+        starts.map(|place| (place, place)).collect()
+    }
+
+    fn is_end_of_word(&self, parts: Parts) -> bool {
+        parts.contains_key(&self.0.len()) || !self.longer(parts, is_between_words).is_empty()
+    }
+
+    /// Returns the parts that are longer by a wanted character, or by several beyond ASCII.
+    fn longer(&self, mut parts: Parts, is_wanted: impl Fn(u8) -> bool) -> Parts {
+        let (mut longer, mut from) = (Parts::new(), 0);
+        while let Some((&place, &start)) = parts.range(from..self.0.len()).next() {
+            from = place + 1;
+            let wanted = self.0[place].iter().filter(|(byte, _)| is_wanted(*byte));
+            for (byte, end) in wanted {
+                add(&mut longer, *end, start);
+                if *byte == BEYOND_ASCII {
+                    add(&mut parts, *end, start);
+                }
+            }
+        }
+        longer
+    }
+}
+
+fn add(parts: &mut Parts, end: usize, start: usize) {
+    let first = parts.entry(end).or_insert(start);
+    *first = start.min(*first);
+}
+
+fn is_between_words(byte: u8) -> bool {
+    !byte.is_ascii_alphanumeric() && byte != BEYOND_ASCII
+}
+
+/// Returns a character without differences that encodings make: in lower case; the same for all
+/// beyond ASCII, for a space and the `+` of forms, and for a digit of both alphabets of base64
+/// (RFC 4648 §4, §5).
+fn folded(byte: u8) -> u8 {
+    match byte {
+        b'\t' | b'\n' | b'\r' | b'+' | b'-' => b' ',
+        b'_' => b'/',
+        byte if byte.is_ascii() => byte.to_ascii_lowercase(),
+        _ => BEYOND_ASCII,
+    }
 }
 
 /// Returns the character of an escape at the start of a text that isn't empty, and the length of the
@@ -313,7 +323,10 @@ fn in_html(text: &[u8]) -> Option<(u8, usize)> {
     if text[0] != b'&' {
         return None;
     }
-    let length = text.iter().take(10).position(|byte| *byte == b';')?;
+    let length = text
+        .iter()
+        .take(LONGEST_ESCAPE)
+        .position(|byte| *byte == b';')?;
     let byte = match &text[1..length] {
         b"amp" => b'&',
         b"lt" => b'<',
@@ -321,7 +334,7 @@ fn in_html(text: &[u8]) -> Option<(u8, usize)> {
         b"quot" => b'"',
         b"apos" => b'\'',
         b"nbsp" => b' ',
-        [b'#', b'x', digits @ ..] | [b'#', b'X', digits @ ..] => number(digits, 16)?,
+        [b'#', b'x', digits @ ..] => number(digits, 16)?,
         [b'#', digits @ ..] => number(digits, 10)?,
         [_, name @ ..] if !name.is_empty() && is_alphanumeric(name) => BEYOND_ASCII,
         _ => return None,
@@ -331,7 +344,8 @@ fn in_html(text: &[u8]) -> Option<(u8, usize)> {
 
 /// Returns whether a text that is cut can be the beginning of an escape.
 fn is_cut_escape(text: &[u8]) -> bool {
-    match text {
+    let known = text.split(|byte| *byte == CUT).next();
+    match known.unwrap_or_default() {
         [b'%', digits @ ..] => digits.len() < 2 && is_alphanumeric(digits),
         [b'\\', digits @ ..] => digits.len() < 5 && is_alphanumeric(digits),
         [b'&', b'#', name @ ..] | [b'&', name @ ..] => is_alphanumeric(name),
