@@ -54,7 +54,7 @@ impl ServerNameReader {
                 Some(hello) => Some(sni(&hello)?),
                 None => None,
             },
-            Some(_) if is_due => host(&self.bytes)?,
+            Some(_) if is_due => host(whole_lines(&self.bytes))?,
             Some(_) => None,
         };
         match name {
@@ -71,6 +71,13 @@ impl ServerNameReader {
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
+}
+
+/// Returns the bytes up to the last line end, at least the method, so that the answer doesn't depend on
+/// the pieces in which they arrive.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1).max(bytes.len().min(METHOD))]
 }
 
 /// Returns the `Host` of a request, without its port, once its head is complete.
