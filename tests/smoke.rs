@@ -126,7 +126,8 @@ fn stdio_mode_has_an_exit_code_for_each_failure() {
     let cases = [
         (0, "HTTP/1.1 200 OK\r\n\r\n"),
         (1, "HTTP/1.1 200 OK\r\n"),
-        (1, "HTTP/1.1 2000 OK\r\n\r\n"),
+        (1, "SSH-2.0-x\r\n\r\n"),
+        (3, "HTTP/1.1 2000 OK\r\n\r\n"),
         (3, "HTTP/1.1 403 Forbidden\r\n\r\n"),
         (
             4,
