@@ -183,12 +183,14 @@ fn status_line(line: &[u8], is_cut: bool) -> Result<(bool, u16, &[u8]), httparse
     if !is_number || !is_apart || is_cut && code.len() < 3 {
         return Err(httparse::Error::Status);
     }
-    if digits.len() != 3 {
+    // As for curl, zeros before three digits count for nothing.
+    let (zeros, last) = digits.split_at(digits.len().saturating_sub(3));
+    if last.len() != 3 || zeros.iter().any(|digit| *digit != b'0') {
         // Invalid, which counts as 5xx (RFC 9110 §15).
         return Ok((minor != b'0', 500, code));
     }
     let number = |number, digit: &u8| 10 * number + u16::from(digit - b'0');
-    let status = digits.iter().fold(0, number);
+    let status = last.iter().fold(0, number);
     Ok((minor != b'0', status, trim(reason)))
 }
 
@@ -288,6 +290,7 @@ mod tests {
             "HTTP/1.0 204",
             "HTTP/1.1 205 ",
             "HTTP/1.1 299 x",
+            "HTTP/1.1 0200 OK",
         ] {
             assert_eq!(status_class(line), StatusClass::Granted, "{}", line);
         }
@@ -302,7 +305,6 @@ mod tests {
             "HTTP/1.1 600 x",
             "HTTP/1.1 999",
             "HTTP/1.1 20",
-            "HTTP/1.1 0200 OK",
             "HTTP/1.1 2000 OK",
         ] {
             assert_eq!(status_class(line), StatusClass::Refused, "{}", line);

@@ -54,7 +54,6 @@ fn a_refusal_is_one_whatever_its_head_has() {
             "099",
             "101 Switching",
             "500 40",
-            "500 0200 OK",
             "500 2000 OK",
         ] {
             // A status without three digits counts as 500, and is shown as the reason.
