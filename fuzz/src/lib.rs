@@ -182,6 +182,24 @@ pub fn elements(fields: &[(String, String)], name: &str) -> Vec<String> {
         .collect()
 }
 
+/// A second reading, without the parser that is tested: the first line that isn't blank.
+pub fn status(head: &[u8]) -> u16 {
+    let head = String::from_utf8_lossy(head);
+    let line = head.split('\n').find(|line| !line.trim_end_matches('\r').is_empty());
+    let line = line.expect("a status line");
+    let rest = line.strip_prefix("HTTP/1.").expect("a version");
+    assert!(rest.starts_with(|c: char| c.is_ascii_digit()), "{line:?}");
+    let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\0');
+    let digits = rest[1..].split(is_space).find(|word| !word.is_empty());
+    let digits = digits.expect("a status");
+    assert!(digits.bytes().all(|b| b.is_ascii_digit()), "{digits:?}");
+    let (zeros, last) = digits.split_at(digits.len().saturating_sub(3));
+    match last.len() == 3 && zeros.bytes().all(|b| b == b'0') {
+        true => last.parse().expect("a number"),
+        false => 500,
+    }
+}
+
 /// A second reading, after RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
 /// of them if it doesn't end there.
 pub fn chunked(body: &[u8]) -> Result<(usize, bool), ()> {
