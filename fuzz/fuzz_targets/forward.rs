@@ -141,8 +141,10 @@ fn cleaned(lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let is_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     let clean = |line: &Vec<u8>| {
         let colon = line.iter().position(|b| *b == b':')?;
-        let name = line[..colon].trim_ascii_end();
-        let is_name = !name.is_empty() && name.iter().all(is_token);
+        let is_text = |b: &u8| !b" \t".contains(b);
+        let end = line[..colon].iter().rposition(is_text)?;
+        let name = &line[..=end];
+        let is_name = name.iter().all(is_token);
         is_name.then(|| [name, &line[colon..]].concat())
     };
     let fields = lines[1..].iter().filter_map(clean);
