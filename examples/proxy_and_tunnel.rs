@@ -12,10 +12,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use futures::{Future, Stream};
-use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
-use ptunnel::engine::io::BoundSocket;
-use ptunnel::engine::{Engine, Listener, Permits, Settings, Tunnel};
-use ptunnel::inbound::policy::Policy;
+use ptunnel::config::{ProxySpec, ServeSpec};
+use ptunnel::io::BoundSocket;
+use ptunnel::values::{Bind, HostPort};
+use ptunnel::{Engine, Listener, Permits, Policy, Settings, Tunnel};
 use tokio_core::reactor::Core;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -9,8 +9,8 @@ use std::env;
 use std::error::Error;
 
 use futures::{Future, Stream};
-use ptunnel::engine::io::BoundSocket;
-use ptunnel::engine::{Engine, Listener, Permits, Settings, Tunnel};
+use ptunnel::io::BoundSocket;
+use ptunnel::{Engine, Listener, Permits, Settings, Tunnel};
 use tokio_core::reactor::Core;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-# Normal dependencies only, without the root and for this machine's kind.
+# Normal dependencies only, and for this machine's kind.
 TREE = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
 METADATA = ["cargo", "metadata", "--locked", "--format-version", "1"]
 # What a crate brings along: its folder in the crate, which has its own notice.
@@ -19,10 +19,10 @@ def metadata(folder):
 
 
 def linked(folder, known):
-    """Those of the packages in `known`, the metadata of `folder`, that are linked."""
-    wanted = {tuple(line.split()[:2]) for line in output(TREE, folder).splitlines()[1:] if line}
+    """Those of the packages in `known`, the metadata of `folder`, that are linked, ptunnel's own left out."""
+    wanted = {tuple(line.split()[:2]) for line in output(TREE, folder).splitlines() if line}
     found = [p for p in known["packages"] if (p["name"], "v" + p["version"]) in wanted]
     missing = wanted - {(p["name"], "v" + p["version"]) for p in found}
     if missing:
         raise SystemExit(f"not among the packages: {sorted(missing)}")
-    return found
+    return [p for p in found if p["source"]]

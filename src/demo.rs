@@ -1,7 +1,7 @@
 //! `--demo`: a proxy, an origin and a tunnel between them, in one process, on loopback.
 //!
-//! The tunnel and the proxy run on the engine that calls [`run`]. The origin and the client are
-//! plain blocking code and use nothing else of ptunnel.
+//! One reactor runs both the tunnel and the embedded proxy. The origin and the client are plain
+//! blocking code and use nothing else of ptunnel.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,13 +9,19 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
-use crate::error::Error;
-use crate::inbound::policy::Policy;
-use crate::listener::bind::{BoundListener, Listen};
-use crate::listener::kind::ListenerKind;
-use crate::listener::settings::ListenerHandle;
-use crate::upstream::Tunnel;
+use ptunnel_core::config::{Config, ProxySpec, ServeSpec};
+use ptunnel_core::error::Error;
+use ptunnel_core::inbound::policy::Policy;
+use ptunnel_core::listener::bind::BoundListener;
+use ptunnel_core::listener::kind::ListenerKind;
+use ptunnel_core::listener::settings::ListenerHandle;
+use ptunnel_core::upstream::Tunnel;
+use ptunnel_proto::values::{Bind, Host, HostPort};
+
+use crate::io::BoundSocket;
+use crate::server::Reactor;
+use crate::shutdown::Leader;
+use crate::{Permits, Settings};
 
 /// Bytes carried in each direction.
 const BULK: usize = 64 << 20;
@@ -30,28 +36,44 @@ const GREETING: &[u8] = b"Hello from the other side of the proxy\n";
 
 /// Runs the demo, and prints each step with its time on stdout.
 ///
-/// `serve` is the engine: it starts to serve the listeners, on other threads, and returns a function
-/// that stops it and returns its result.
-///
 /// # Errors
 ///
 /// The error of the step that failed.
-pub fn run<L, S>(serve: impl FnOnce(Vec<BoundListener<L>>) -> S) -> Result<(), Error>
+pub(crate) fn run(config: &Config) -> Result<(), Error> {
+    let settings = Settings::of(config);
+    carry(|listeners| {
+        let (leader, stop) = Leader::new();
+        let reactor = thread::spawn(move || {
+            let reactor = Reactor::new(settings, Permits::new(None), &stop)?;
+            reactor.accept(listeners)?;
+            reactor.follow(&stop)
+        });
+        move || {
+            drop(leader);
+            reactor
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+    })
+}
+
+/// Carries bytes through the proxy and the tunnel that `serve` starts, on other threads; it returns a
+/// function that stops it and returns its result.
+fn carry<S>(serve: impl FnOnce(Vec<BoundListener<BoundSocket>>) -> S) -> Result<(), Error>
 where
-    L: Listen,
     S: FnOnce() -> Result<(), Error>,
 {
     let step = |what: &'static str| move |e| Error::other(format!("demo: {}", what), e);
     let origin = start_origin().map_err(step("cannot start the origin"))?;
     report("origin", format_args!("an HTTP server on {}", origin));
 
-    let (proxy_socket, proxy) = listen::<L>().map_err(step("cannot listen"))?;
+    let (proxy_socket, proxy) = listen().map_err(step("cannot listen"))?;
     report(
         "proxy",
         format_args!("the embedded CONNECT proxy on {}", proxy),
     );
 
-    let (tunnel_socket, address) = listen::<L>().map_err(step("cannot listen"))?;
+    let (tunnel_socket, address) = listen().map_err(step("cannot listen"))?;
     let tunnel = Tunnel::to(origin.into())
         .through(ProxySpec::from(HostPort::from(proxy)))
         .build();
@@ -82,8 +104,8 @@ fn report(step: &str, what: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{:<9}{}", step, what);
 }
 
-fn listen<L: Listen>() -> io::Result<(L, SocketAddr)> {
-    let listening = L::bind(&SocketAddr::from(([127, 0, 0, 1], 0)), false, None)?;
+fn listen() -> io::Result<(BoundSocket, SocketAddr)> {
+    let listening = BoundSocket::bind(&SocketAddr::from(([127, 0, 0, 1], 0)), false, None)?;
     let address = listening.local_addr()?;
     Ok((listening, address))
 }

@@ -1,11 +1,11 @@
-//! The program: this engine, with the command line of `cli`.
+//! The program: the library with the command line of `ptunnel-cli`.
 
 #![forbid(unsafe_code)]
 
 use std::process;
 
-use ptunnel::{cli, engine};
+use ptunnel::cli;
 
 fn main() {
-    process::exit(cli::run(engine::run, engine::open_path));
+    process::exit(cli::run(ptunnel::run, ptunnel::open_path));
 }

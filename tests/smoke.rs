@@ -3,9 +3,6 @@
 //! This part of the tests also runs in the minimal system of the oldest toolchain: the peers are
 //! scripted and in this process, and the proxy is scripted or the program's own.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::net::SocketAddr;
 use std::thread;
 

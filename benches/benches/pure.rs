@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use ptunnel::config::{HostPort, NoProxy, Secret, TunnelUrl};
-use ptunnel::proto::{ConnectHead, HeadReader, Request, Response, StatusClass, HEAD_LIMIT};
+use ptunnel_proto::values::{HostPort, NoProxy, Secret, TunnelUrl};
+use ptunnel_proto::{ConnectHead, HeadReader, Request, Response, StatusClass, HEAD_LIMIT};
 
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const REFUSED: &[u8] = b"HTTP/1.1 407 Proxy Authentication Required\r\n\

@@ -1,14 +1,47 @@
-//! Properties of every input, which several targets share.
+//! The targets, and properties of every input, which several of them share.
 //!
 //! A target that only looks for panics finds little in code without `unsafe`. So each one checks
 //! what its parser promises, and panics itself when that doesn't hold.
 
 #![forbid(unsafe_code)]
 
+mod client;
+mod config;
+mod first_bytes;
+mod forward;
+mod no_proxy;
+mod proxy;
+mod reply;
+mod request;
+mod server_name;
+mod tunnel;
+
 use std::fmt::Debug;
 
-use ptunnel::config::HostPort;
-use ptunnel::proto::{HeadReader, ConnectHead, Malformed, Request, Response, HEAD_LIMIT};
+use ptunnel_proto::values::HostPort;
+use ptunnel_proto::{ConnectHead, HeadReader, Malformed, Request, Response, HEAD_LIMIT};
+
+/// Checks the properties of one input.
+pub type Target = fn(&[u8]);
+
+/// Each has a folder of this name in `corpus/`.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("client", client::check),
+    ("config", |bytes| config::check(text(bytes))),
+    ("first_bytes", first_bytes::check),
+    ("forward", forward::check),
+    ("no_proxy", |bytes| no_proxy::check(text(bytes))),
+    ("proxy", |bytes| proxy::check(text(bytes))),
+    ("reply", reply::check),
+    ("request", request::check),
+    ("server_name", server_name::check),
+    ("tunnel", |bytes| tunnel::check(text(bytes))),
+];
+
+/// As far as it is text.
+fn text(bytes: &[u8]) -> &str {
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+}
 
 /// A limit that inputs of a fuzzer reach.
 const NARROW: usize = 64;
@@ -185,7 +218,9 @@ pub fn elements(fields: &[(String, String)], name: &str) -> Vec<String> {
 /// A second reading, without the parser that is tested: the first line that isn't blank.
 pub fn status(head: &[u8]) -> u16 {
     let head = String::from_utf8_lossy(head);
-    let line = head.split('\n').find(|line| !line.trim_end_matches('\r').is_empty());
+    let line = head
+        .split('\n')
+        .find(|line| !line.trim_end_matches('\r').is_empty());
     let line = line.expect("a status line");
     let rest = line.strip_prefix("HTTP/1.").expect("a version");
     assert!(rest.starts_with(|c: char| c.is_ascii_digit()), "{line:?}");
@@ -202,6 +237,7 @@ pub fn status(head: &[u8]) -> u16 {
 
 /// A second reading, after RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
 /// of them if it doesn't end there.
+#[allow(clippy::result_unit_err)]
 pub fn chunked(body: &[u8]) -> Result<(usize, bool), ()> {
     let all = Ok((body.len(), false));
     // CRLF, and no other control character before it but tabs.

@@ -20,14 +20,12 @@ use std::time::{Duration, Instant};
 // the rigs look at functions, too, and run its tests
 mod callgrind;
 mod readers;
-#[path = "../support/mod.rs"]
-mod support;
 
-use self::support::parts::preloadable;
-use self::support::process::unread;
-use self::support::{Ptunnel, Running, TempDir, TIMEOUT};
+use support::parts::preloadable;
+use support::process::unread;
+use support::{Ptunnel, Running, TempDir, TIMEOUT};
 
-const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/counts");
+const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/gate/counts");
 const UPDATE: &str = "make gate-update";
 
 /// Allocations of a unit that can have another cause: tables that grow, the log.
@@ -163,7 +161,7 @@ impl Program {
     }
 
     /// Waits until the program is idle; its reply has arrived already. Then pauses: in dense
-    /// traffic (`src/engine/io/reactor/turns.rs`) other instructions run, more or fewer by chance.
+    /// traffic (`src/io/reactor/turns.rs`) other instructions run, more or fewer by chance.
     fn settle(&self) {
         wait_until(|| self.running.process().is_waiting());
         thread::sleep(CALM);

@@ -5,12 +5,13 @@
 use std::env;
 use std::process::Command;
 
-use ptunnel::config::TlsStart;
-use ptunnel::inbound::InboundHandshake;
-use ptunnel::proto::{Download, Forward, Negotiation, NegotiationStep, Request, Step};
-use ptunnel::proto::{Reply, Secrets, ServerNameReader, StartTls};
+use ptunnel_core::inbound::InboundHandshake;
+use ptunnel_proto::values::TlsStart;
+use ptunnel_proto::{Download, Forward, Negotiation, NegotiationStep, Reply, Request};
+use ptunnel_proto::{Secrets, ServerNameReader, StartTls, Step};
+use support::TempDir;
 
-use super::{counted, TempDir};
+use super::counted;
 
 /// The word in front of a reader's name and its number of pieces.
 pub const WORD: &str = "--read";

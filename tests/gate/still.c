@@ -26,7 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 int timerfd_settime(int fd, int flags, const struct itimerspec *times, struct itimerspec *before)
 {
-    /* The period of src/engine/io/reactor/turns.rs. */
+    /* The period of src/io/reactor/turns.rs. */
     if (times->it_interval.tv_sec == 0 && times->it_interval.tv_nsec == 2000000) {
         errno = EINVAL;
         return -1;

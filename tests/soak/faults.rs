@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::run::Length;
 use crate::site::Site;
-use crate::support::temp::free_port;
-use crate::support::traffic::Dice;
-use crate::support::{Ptunnel, Running};
+use support::temp::free_port;
+use support::traffic::Dice;
+use support::{Ptunnel, Running};
 
 /// The address of a proxy that is killed and restarted, and the number of these changes.
 pub struct Mortal {

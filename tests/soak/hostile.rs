@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{sys, Connection, Peer};
+use support::{sys, Connection, Peer};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Habit {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::origin::Ticket;
 use crate::site::Site;
-use crate::support::traffic::{self, joined, Dice, End, Plan};
-use crate::support::{Connection, Pattern, Ptunnel, Running, TIMEOUT};
+use support::traffic::{self, joined, Dice, End, Plan};
+use support::{Connection, Pattern, Ptunnel, Running, TIMEOUT};
 
 /// The bytes that both ends send.
 #[derive(Clone)]

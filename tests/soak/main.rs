@@ -10,14 +10,10 @@
 //! without a fault must be whole, and one with a fault a prefix. Traffic rests from time to time;
 //! what is held then but wasn't at the first rest has leaked.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod counters;
 mod faults;
 mod hostile;
 mod jobs;
-mod lanes;
 mod origin;
 mod plot;
 mod record;
@@ -25,6 +21,7 @@ mod run;
 mod site;
 mod verdict;
 mod watch;
+mod workload;
 
 use std::env;
 use std::path::PathBuf;
@@ -33,7 +30,7 @@ use crate::hostile::Habit;
 use crate::jobs::Touch;
 use crate::run::Length;
 use crate::site::Site;
-use crate::support::traffic;
+use support::traffic;
 
 #[test]
 fn nothing_is_lost_and_nothing_leaks() {
@@ -57,7 +54,7 @@ fn nothing_is_lost_and_nothing_leaks() {
 #[test]
 fn an_altered_byte_and_a_missing_one_are_detected() {
     let site = Site::open();
-    let found = |habit, touch| lanes::meet(&site, habit, touch).expect_err("it went unnoticed");
+    let found = |habit, touch| workload::meet(&site, habit, touch).expect_err("it went unnoticed");
     let altered = found(Habit::Alters, Touch::Untouched);
     assert!(
         altered.contains("is not the one that was sent"),
@@ -74,7 +71,7 @@ fn an_altered_byte_and_a_missing_one_are_detected() {
         (Habit::Trickles, Touch::Untouched),
         (Habit::ResetsInTheMiddle, Touch::Torn),
     ] {
-        lanes::meet(&site, *habit, *touch).expect("all is well");
+        workload::meet(&site, *habit, *touch).expect("all is well");
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::support::{Connection, Peer, TIMEOUT};
+use support::{Connection, Peer, TIMEOUT};
 
 type Expected = Arc<Mutex<HashMap<u64, Sender<Connection>>>>;
 

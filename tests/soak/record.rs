@@ -7,10 +7,10 @@ use std::process::Command;
 
 use crate::plot;
 use crate::run::Finished;
-use crate::support::program::binary;
-use crate::support::TempDir;
 use crate::verdict::{grouped, tenths};
 use crate::watch::Reading;
+use support::program::binary;
+use support::TempDir;
 
 /// Creates the folder; refuses one that already contains a record.
 pub fn claim(folder: &Path) -> Result<(), String> {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::counters::Counts;
 use crate::faults;
-use crate::lanes::{self, Field};
 use crate::site::{Site, Watched};
-use crate::support::traffic::{joined, Dice};
-use crate::support::Pattern;
 use crate::verdict::{Rest, Verdict};
 use crate::watch::{Load, Reading, Sample, Watch};
+use crate::workload::{self, Field};
+use support::traffic::{joined, Dice};
+use support::Pattern;
 
 /// Maximum time to wait for unused resources to be freed.
 const KEPT: Duration = Duration::from_secs(45);
@@ -87,7 +87,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
         field.site.counters.rest(false);
         // The number of throws in a round depends on time, so the next round gets separate dice.
         let mut dice = dice.fork();
-        let lanes = lanes::start(&field, &mut dice);
+        let lanes = workload::start(&field, &mut dice);
         let proxy = faults::strike(&field.site, &length, &mut dice);
         field.site.counters.rest(true);
         lanes.into_iter().for_each(joined);

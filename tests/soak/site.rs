@@ -5,8 +5,8 @@ use crate::counters::Counters;
 use crate::faults::Mortal;
 use crate::hostile::{self, Habit, HABITS};
 use crate::origin::Origin;
-use crate::support::parts::Squid;
-use crate::support::{closed_address, sys, Peer, Process, Ptunnel, Running};
+use support::parts::Squid;
+use support::{closed_address, sys, Peer, Process, Ptunnel, Running};
 
 /// Number of tunnels through the permanent proxy that lead to the origin; one more leads nowhere.
 pub const DOORS: usize = 3;

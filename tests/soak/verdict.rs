@@ -4,8 +4,8 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use crate::counters::Counts;
-use crate::lanes;
 use crate::watch::{Reading, Sample};
+use crate::workload;
 
 /// The resources of each program at a rest, and its use of a processor while idle.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Verdict {
     ) -> Verdict {
         let mut complaints = counts.failures.clone();
         complaints.extend(leaks(names, rests));
-        if counts.traffic.len() < lanes::KINDS || counts.faults.is_empty() {
+        if counts.traffic.len() < workload::KINDS || counts.faults.is_empty() {
             complaints.push("not every kind of traffic took part, or no fault".to_string());
         }
         let lost = match counts.failures.len() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::lanes::Field;
-use crate::support::traffic::joined;
-use crate::support::Process;
+use crate::workload::Field;
+use support::traffic::joined;
+use support::Process;
 
 /// The part of one processor that this process and the measured programs can use together. Other
 /// processes add about a third.

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::serve::{echo, request};
-use crate::support::parts::{described, output};
-use crate::support::{Connection, Peer, Ptunnel, Running};
+use support::parts::{described, output};
+use support::{Connection, Peer, Ptunnel, Running};
 
 /// Connects to the first tunnel from this address.
 fn client_from(ip: &str, program: &Running) -> Connection {

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::support::program::{start_on_terminal, NOBODY};
-use crate::support::{closed_address, eventually, sys, Peer, Ptunnel, Running, TempDir};
+use support::program::{start_on_terminal, NOBODY};
+use support::{closed_address, eventually, sys, Peer, Ptunnel, Running, TempDir};
 
 /// Returns the value of a Basic credential. A separate encoder, so that both must be right.
 fn basic(text: &str) -> String {

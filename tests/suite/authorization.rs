@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::dynamic::listening;
 use crate::reload::Site;
 use crate::serve::{echo, granted, request};
-use crate::support::kerberos::Realm;
-use crate::support::parts::{find, Squid};
-use crate::support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
+use support::kerberos::Realm;
+use support::parts::{find, Squid};
+use support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
 
 /// Squid's reason, and what ptunnel found out.
 const RULES: &str =

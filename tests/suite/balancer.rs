@@ -2,9 +2,9 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use crate::support::parts::Balancer;
-use crate::support::sys::SIGTERM;
-use crate::support::{eventually, Connection, Peer, Ptunnel, Running};
+use support::parts::Balancer;
+use support::sys::SIGTERM;
+use support::{eventually, Connection, Peer, Ptunnel, Running};
 
 fn start(proxy: &Peer) -> Running {
     Ptunnel::through(proxy.address())

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::support::{Connection, Peer, Ptunnel};
+use support::{Connection, Peer, Ptunnel};
 
 /// Sends the beginning of a reply: `length` bytes of fields in lines of 1000, without an end.
 fn send_fields(connection: &mut Connection, length: usize) -> std::io::Result<()> {

@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 
 use crate::socks4;
-use crate::support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
-use crate::support::socks::{Microsocks, SshSocks};
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, Connection, Finished, Peer, Ptunnel, Running, TempDir};
 use crate::tls::{both_ways, bulk_peer};
+use support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
+use support::socks::{Microsocks, SshSocks};
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, Connection, Finished, Peer, Ptunnel, Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::support::parts::Squid;
-use crate::support::socks::Microsocks;
-use crate::support::sys::{SIGHUP, SIGTERM};
-use crate::support::{eventually, Connection, Peer, Ptunnel, TempDir};
+use support::parts::Squid;
+use support::socks::Microsocks;
+use support::sys::{SIGHUP, SIGTERM};
+use support::{eventually, Connection, Peer, Ptunnel, TempDir};
 
 const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
 const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\n";

@@ -6,7 +6,7 @@ use crate::authorization::{
     ask_at_once, assert_open, assert_refused, passwords, Group, BASIC, NEXT, OF_DESTINATION,
 };
 use crate::serve::request;
-use crate::support::{eventually, Peer};
+use support::{eventually, Peer};
 
 /// Regression: each of them sent the password meanwhile.
 #[test]

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::sys::SIGTERM;
-use crate::support::{Finished, Peer, Ptunnel, TempDir};
+use support::sys::SIGTERM;
+use support::{Finished, Peer, Ptunnel, TempDir};
 
 /// Runs `--check-config` with this file and these arguments.
 fn check(text: &str, args: &[&str]) -> Finished {

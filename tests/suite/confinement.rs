@@ -1,9 +1,9 @@
 //! System calls that the running program can no longer make.
 
 use crate::reload::Site;
-use crate::support::parts::preloadable;
-use crate::support::process::Process;
-use crate::support::{Peer, Ptunnel, TempDir};
+use support::parts::preloadable;
+use support::process::Process;
+use support::{Peer, Ptunnel, TempDir};
 
 /// Makes two calls in the place of listen(2), when the program has started up, and writes their errors.
 const ATTEMPTS: &str = r#"

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::ends::Gate;
-use crate::support::{eventually, steadily, Peer, Ptunnel};
+use support::ends::Gate;
+use support::{eventually, steadily, Peer, Ptunnel};
 
 /// Returns the head of the request for this destination.
 fn request_for(destination: &str, args: &[&str]) -> String {

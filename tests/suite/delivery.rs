@@ -7,11 +7,11 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{Ends, Gate};
-use crate::support::parts::{Apache, Squid};
-use crate::support::program::Refused;
-use crate::support::tls::{Authority, PythonTls};
-use crate::support::{eventually, sys, Connection, Pattern, Peer, Ptunnel};
+use support::ends::{Ends, Gate};
+use support::parts::{Apache, Squid};
+use support::program::Refused;
+use support::tls::{Authority, PythonTls};
+use support::{eventually, sys, Connection, Pattern, Peer, Ptunnel};
 
 const MIB: u64 = 1 << 20;
 
@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 const RIGHT: &str = "DNS:localhost,IP:127.0.0.1";
 
 /// Connects a client that reads late: the bytes sent meanwhile stay in the program's send queue.
-fn connect_slowly(program: &crate::support::Running) -> Connection {
+fn connect_slowly(program: &support::Running) -> Connection {
     let client = program.connect();
     thread::sleep(Duration::from_secs(1));
     client

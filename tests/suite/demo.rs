@@ -1,6 +1,6 @@
 //! `--demo`: everything on this machine, in one process.
 
-use crate::support::Ptunnel;
+use support::Ptunnel;
 
 #[test]
 fn the_demo_prints_each_step_and_ends_with_exit_code_0() {

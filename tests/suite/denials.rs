@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::serve::{echo, open, request};
-use crate::support::parts::{output, Nginx, SMALL};
-use crate::support::{closed_address, eventually, Blackhole, Connection, Ptunnel, Running};
+use support::parts::{output, Nginx, SMALL};
+use support::{closed_address, eventually, Blackhole, Connection, Ptunnel, Running};
 
 /// Returns the whole reply to these bytes.
 fn answer(program: &Running, bytes: impl AsRef<[u8]>) -> String {

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use crate::names::{listener_on, with_hosts};
-use crate::support::parts::{described, output, Nginx, Squid, Sshd};
-use crate::support::socks::SshSocks;
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, Blackhole, Finished, Peer, Ptunnel, TempDir};
+use support::parts::{described, output, Nginx, Squid, Sshd};
+use support::socks::SshSocks;
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, Blackhole, Finished, Peer, Ptunnel, TempDir};
 
 const STEPS: &[&str] = &[
     "name",

@@ -1,9 +1,11 @@
 //! The documents and the tree: each path that a document names exists, each link leads to a heading,
-//! and CONTRIBUTING names each module of `src/` that is a folder. MIGRATION's headings, tests and
+//! and CONTRIBUTING names each module of the program that is a folder. MIGRATION's headings, tests and
 //! diffs: `compat/guide/tests/guide.rs`.
 
 use std::fs;
 use std::path::Path;
+
+use support::repository::root;
 
 const DOCUMENTS: &[&str] = &[
     "CONTRIBUTING.md",
@@ -23,7 +25,7 @@ const DOCUMENTS: &[&str] = &[
 
 #[test]
 fn each_path_that_a_document_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     collect(root, "", &mut files, &mut folders);
     let mut missing = Vec::new();
@@ -55,7 +57,7 @@ fn each_path_that_a_document_names_exists() {
 
 #[test]
 fn contributing_names_each_folder_of_the_source() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
     let named: Vec<String> = text
         .lines()
@@ -64,6 +66,7 @@ fn contributing_names_each_folder_of_the_source() {
         .collect();
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     collect(root, "src/", &mut files, &mut folders);
+    collect(root, "crates/", &mut files, &mut folders);
     // Other folders hold the tests of one file.
     folders.retain(|folder| root.join(folder).join("mod.rs").exists());
     folders.retain(|folder| !named.contains(folder));
@@ -74,7 +77,7 @@ fn contributing_names_each_folder_of_the_source() {
 /// Links are resolved as on GitHub. An anchor of a source file is a line, which isn't checked.
 #[test]
 fn each_link_leads_to_a_file_and_a_heading() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let (mut files, mut broken) = (Vec::new(), Vec::new());
     collect(root, "", &mut files, &mut Vec::new());
     for document in files.iter().filter(|file| file.ends_with(".md")) {

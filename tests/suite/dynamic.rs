@@ -5,13 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::ends::Gate;
 use crate::serve::{echo, granted, request};
-use crate::support::parts::{command, curl, described, output};
-use crate::support::parts::{Nginx, Squid, Sshd, SMALL};
-use crate::support::temp::free_port;
-use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel};
-use crate::support::{Running, TempDir};
+use support::ends::Gate;
+use support::parts::{command, curl, described, output};
+use support::parts::{Nginx, Squid, Sshd, SMALL};
+use support::temp::free_port;
+use support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel};
+use support::{Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 

@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::support::parts::{self, described, Squid, Sshd};
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
+use support::parts::{self, described, Squid, Sshd};
+use support::tls::{Authority, Stunnel};
+use support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
 
 /// An ssh that runs a script on sshd, which this program reaches at `server`.
 fn ssh(server: SocketAddr, sshd: &Sshd, program: &Ptunnel, script: &str) -> Command {
@@ -298,7 +298,7 @@ print(child.wait(), near.recv(1))
 ";
     let mut command = parts::command("python3");
     command.args(&["-c", script]).args(words.split(' '));
-    let mut running = crate::support::Running::spawn({
+    let mut running = support::Running::spawn({
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
     });

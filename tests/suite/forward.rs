@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::dynamic::{answered, listening, of_joe};
-use crate::ends::Gate;
 use crate::status::eventually_is;
-use crate::support::parts::{command, curl, run, Nginx, Squid, Tinyproxy, SMALL};
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
+use support::ends::Gate;
+use support::parts::{command, curl, run, Nginx, Squid, Tinyproxy, SMALL};
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 
@@ -120,7 +120,7 @@ fn curl_sends_bodies_of_either_kind() {
     let (web, program) = (web(), direct());
     let at = format!("http://{}", program.address());
     let url = format!("http://{}/up?load", web.address());
-    let folder = crate::support::TempDir::new();
+    let folder = support::TempDir::new();
     let file = folder.file("body", Pattern::new(1).take(3 * MIB as usize));
     let data = format!("@{}", file);
     for way in &[

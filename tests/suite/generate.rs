@@ -1,9 +1,8 @@
 //! The man page and the completions, checked with the programs that read them, and the option
 //! reference.
 
-use std::fs;
-
-use crate::support::{parts, Ptunnel, TempDir};
+use support::repository::text_of;
+use support::{parts, Ptunnel, TempDir};
 
 fn generated(kind: &str) -> String {
     let finished = Ptunnel::new().args(&["--generate", kind]).run();
@@ -34,8 +33,7 @@ fn shell(program: &str, args: &[&str], script: &str, file: &str) -> String {
 
 #[test]
 fn docs_reference_md_is_what_the_program_prints() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference.md");
-    let page = fs::read_to_string(path).expect("docs/reference.md");
+    let page = text_of("docs/reference.md");
     let is_same = page == generated("reference");
     assert!(
         is_same,

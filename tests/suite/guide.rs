@@ -4,9 +4,10 @@ use std::fs;
 
 use crate::examples::{blocks, examples};
 use crate::sandbox;
-use crate::support::program::binary;
-use crate::support::tls::Authority;
-use crate::support::{parts, Peer, TempDir};
+use support::program::binary;
+use support::repository::text_of;
+use support::tls::Authority;
+use support::{parts, Peer, TempDir};
 
 /// Checks a command line instead of running it.
 const PTUNNEL: &str = "ptunnel() {
@@ -31,8 +32,7 @@ fn serving(command: &str) -> Option<String> {
 
 #[test]
 fn each_command_is_valid() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
-    let text = fs::read_to_string(path).expect("docs/guide.md");
+    let text = text_of("docs/guide.md");
     let text = text.replace(" \\\n    ", " ");
     let home = TempDir::new();
     let at_home = |text: &str| text.replace("/etc/ptunnel/", &home.at(""));

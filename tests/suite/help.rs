@@ -1,6 +1,6 @@
 //! The texts of `-h`, `--help` and `--version`.
 
-use crate::support::{Ptunnel, TempDir};
+use support::{Ptunnel, TempDir};
 
 fn help(flag: &str) -> String {
     let finished = Ptunnel::new().arg(flag).run();

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::ends::Gate;
-use crate::support::{eventually_some, process, steadily, Connection, Ptunnel, TempDir};
+use support::ends::Gate;
+use support::{eventually_some, process, steadily, Connection, Ptunnel, TempDir};
 
 /// The default of `--tcp-keepalive`.
 #[track_caller]

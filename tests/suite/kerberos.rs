@@ -1,8 +1,8 @@
 //! Proxies that want a Kerberos ticket (Negotiate): MIT's KDC, and squid with its own helper, which
 //! keeps the tokens that it has had.
 
-use crate::support::kerberos::Realm;
-use crate::support::{Connection, Finished, Peer, Ptunnel};
+use support::kerberos::Realm;
+use support::{Connection, Finished, Peer, Ptunnel};
 
 /// A server that sends back what it gets.
 fn echo() -> Peer {

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{Ends, Gate};
-use crate::support::{eventually, steadily, Connection, Ptunnel, Running};
+use support::ends::{Ends, Gate};
+use support::{eventually, steadily, Connection, Ptunnel, Running};
 
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())

@@ -4,9 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-use crate::ends::{Ends, Gate};
-use crate::support::temp::free_port;
-use crate::support::{eventually, steadily, sys, Connection, Peer, Ptunnel, Running};
+use support::ends::{Ends, Gate};
+use support::temp::free_port;
+use support::{eventually, steadily, sys, Connection, Peer, Ptunnel, Running};
 
 /// Sends one message through a tunnel to an echo.
 #[track_caller]

@@ -8,10 +8,10 @@ use std::process::Stdio;
 use crate::dynamic::listening;
 use crate::reload::Site;
 use crate::serve::echo;
-use crate::support::parts::{command, curl, described, output, run, Nginx, SMALL};
-use crate::support::temp::free_port;
-use crate::support::tls::{Authority, Identity};
-use crate::support::{Connection, Ptunnel, TempDir};
+use support::parts::{command, curl, described, output, run, Nginx, SMALL};
+use support::temp::free_port;
+use support::tls::{Authority, Identity};
+use support::{Connection, Ptunnel, TempDir};
 
 const NAMES: &str = "DNS:localhost,IP:127.0.0.1";
 

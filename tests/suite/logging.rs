@@ -5,11 +5,11 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
-use crate::ends::{Ends, Gate};
-use crate::support::program::clean_command;
-use crate::support::sys::SIGTERM;
-use crate::support::{closed_address, eventually, parts, TIMEOUT};
-use crate::support::{Connection, Peer, Ptunnel, TempDir};
+use support::ends::{Ends, Gate};
+use support::program::clean_command;
+use support::sys::SIGTERM;
+use support::{closed_address, eventually, parts, TIMEOUT};
+use support::{Connection, Peer, Ptunnel, TempDir};
 
 /// Parses each line with Python, fails on any line that isn't one object, and prints the selected
 /// lines.

@@ -4,9 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::ends::{Ends, Gate};
-use crate::support::{closed_address, eventually, parts, sys};
-use crate::support::{Peer, Ptunnel, Running, TempDir, TIMEOUT};
+use support::ends::{Ends, Gate};
+use support::{closed_address, eventually, parts, sys};
+use support::{Peer, Ptunnel, Running, TempDir, TIMEOUT};
 
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())
@@ -30,7 +30,7 @@ fn by_default_working_tunnels_are_not_logged() {
     client.reset();
     server.expect_nothing();
     assert_eq!(program.stderr(), "");
-    program.signal(crate::support::sys::SIGTERM);
+    program.signal(support::sys::SIGTERM);
     let told = program.finish().stderr;
     assert_eq!(told.lines().count(), 1, "{}", told);
     assert!(told.starts_with("warning: stopping: "), "{}", told);
@@ -56,7 +56,7 @@ fn quiet_omits_warnings() {
         .args(&["-q", "-U", "joe:secret"])
         .start();
     program.connect().expect_nothing();
-    program.signal(crate::support::sys::SIGTERM);
+    program.signal(support::sys::SIGTERM);
     let finished = program.finish();
     finished.expect_code(0);
     assert_eq!(finished.stderr, "");
@@ -217,7 +217,7 @@ fn stdout_has_only_the_lines_about_addresses() {
     ends.check();
     drop(ends);
     program.says(&["bytes up"]);
-    program.signal(crate::support::sys::SIGTERM);
+    program.signal(support::sys::SIGTERM);
     let finished = program.finish();
     finished.expect_code(0);
     assert_eq!(finished.text(), "");
@@ -237,7 +237,7 @@ fn an_unwritable_log_does_not_end_the_program() {
         ends.check();
     }
     let mut program = program;
-    program.signal(crate::support::sys::SIGTERM);
+    program.signal(support::sys::SIGTERM);
     eventually("the program ends", || program.has_ended());
     program.finish().expect_code(0);
 }

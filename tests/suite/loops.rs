@@ -5,10 +5,10 @@ use crate::names::with_hosts;
 use crate::pac::saying;
 use crate::reload::Site;
 use crate::serve::{echo, granted, request};
-use crate::support::namespace::Namespace;
-use crate::support::parts::run;
-use crate::support::temp::free_port;
-use crate::support::{closed_address, Connection, Ptunnel, Running, TempDir};
+use support::namespace::Namespace;
+use support::parts::run;
+use support::temp::free_port;
+use support::{closed_address, Connection, Ptunnel, Running, TempDir};
 
 /// Far fewer than a loop takes.
 const FEW: usize = 60;
@@ -205,7 +205,7 @@ fn a_client_can_be_led_from_one_listener_to_a_tunnel() {
 #[test]
 fn a_proxy_at_the_port_of_a_listener_is_no_loop() {
     let proxy = crate::names::listener_on("127.0.0.2", free_port());
-    let proxy = crate::support::Peer::proxy_from(proxy, |mut connection| {
+    let proxy = support::Peer::proxy_from(proxy, |mut connection| {
         connection.send("HTTP/1.1 200 OK\r\n\r\n");
         connection.echo();
     });

@@ -2,15 +2,11 @@
 //!
 //! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. `access`, `authorization`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `fdpass`,
-//! `forward`, `half_close`, `listen_tls`, `pac`, `pac_url`, `probes`, `proxy_protocol`, `real`, `redirect`,
+//! `forward`, `half_close_delay`, `listen_tls`, `pac`, `pac_url`, `probes`, `proxy_protocol`, `real`, `redirect`,
 //! `sandbox`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`,
 //! `unix` and `users` use real proxies, servers and clients; everywhere else the peers are scripted
 //! and in this process.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-mod ends;
 mod examples;
 
 mod access;
@@ -30,12 +26,13 @@ mod denials;
 mod diagnose;
 mod documents;
 mod dynamic;
+mod failed_logins;
 mod fdpass;
 mod forward;
 mod generate;
-mod guesses;
 mod guide;
 mod half_close;
+mod half_close_delay;
 mod help;
 mod keepalive;
 mod kerberos;

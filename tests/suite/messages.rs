@@ -10,14 +10,16 @@ use std::fs;
 use std::mem;
 use std::path::Path;
 
+use support::repository::root;
+
 /// Files and folders whose texts aren't messages: help and other output, `--test`, the status page.
 const WITHOUT_MESSAGES: &[&str] = &[
-    "src/cli/check_config.rs",
-    "src/cli/flags",
-    "src/cli/generate",
+    "crates/cli/src/check_config.rs",
+    "crates/cli/src/flags",
+    "crates/cli/src/generate",
     "src/demo.rs",
-    "src/observe/diagnose",
-    "src/observe/status",
+    "crates/core/src/observe/diagnose",
+    "crates/core/src/observe/status",
 ];
 
 /// Texts of other files that need no entry.
@@ -181,9 +183,11 @@ fn is_joined(entry: &str, source: &BTreeMap<String, String>) -> bool {
 /// Returns the fragments of the string literals in the source, without these files and folders, each
 /// with a file.
 fn fragments_of_source(without: &[&str]) -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut files = Vec::new();
-    collect(root, "src", &mut files);
+    for folder in &["src", "crates"] {
+        collect(root, folder, &mut files);
+    }
     files.retain(|file| !without.iter().any(|path| file.starts_with(path)));
     let mut found = BTreeMap::new();
     for file in files {
@@ -305,7 +309,7 @@ fn end_of_character(code: &[char], start: usize) -> usize {
 /// Returns the fragments of the messages in the tables: the code spans of a first column that is
 /// called "message".
 fn fragments_of_tables() -> BTreeSet<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut found = BTreeSet::new();
     for document in &["docs/guide.md", "docs/operating.md"] {
         let text = fs::read_to_string(root.join(document)).unwrap();

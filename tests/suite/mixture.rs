@@ -1,12 +1,13 @@
 //! Random traffic through one tunnel after the other, in one run of the program.
 //!
-//! A failure prints its seed: `PTUNNEL_SEED=… cargo test mixture` repeats it.
+//! A failure prints its seed:
+//! `PTUNNEL_SEED=… cargo test --locked -p ptunnel-tests --test suite mixture::` repeats it.
 
 use std::thread;
 
-use crate::ends::{Ends, Gate};
 use crate::relay;
-use crate::support::traffic::{self, Dice, End, Plan};
+use support::ends::{Ends, Gate};
+use support::traffic::{self, Dice, End, Plan};
 
 const TUNNELS: u64 = 60;
 /// Number of concurrent tunnels, so that some of them share a turn of the reactor.

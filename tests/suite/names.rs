@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::dynamic::listening;
 use crate::serve::{echo, granted, request};
-use crate::support::parts::preloadable;
-use crate::support::temp::free_port;
-use crate::support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
+use support::parts::preloadable;
+use support::temp::free_port;
+use support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
 /// Gives the program its own hosts file, which the test can rewrite at any time.
 pub fn with_hosts(program: Ptunnel, folder: &TempDir) -> Ptunnel {

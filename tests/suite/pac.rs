@@ -4,19 +4,16 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ptunnel::config::ProxyDefaults;
-use ptunnel::upstream::pac;
-
 use crate::route::{origin, proxy};
 use crate::serve::granted;
 use crate::status::eventually_is;
-use crate::support::parts::{curl, run, Nginx, Squid, SMALL};
+use support::parts::{curl, run, Nginx, Squid, SMALL};
 
-use crate::support::socks::{Microsocks, SshSocks};
-use crate::support::temp::free_port;
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
-use crate::support::{Ptunnel, Running, TempDir};
+use support::socks::{Microsocks, SshSocks};
+use support::temp::free_port;
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
+use support::{Ptunnel, Running, TempDir};
 
 /// Returns a file with a function of this body; `url` and `host` are the destination's.
 pub fn saying(body: &str) -> String {
@@ -648,17 +645,6 @@ fn an_unusable_file_ends_the_start_with_exit_code_2() {
     );
     let file = folder.file("corp.pac", " ".repeat(1 << 20) + "\n");
     refused_at_start(&file, &["more than 1048576 bytes"]);
-}
-
-/// Otherwise its own `main` would run a second time, as the child.
-#[test]
-fn a_library_user_without_enable_gets_an_error() {
-    let folder = TempDir::new();
-    let file = folder.file("corp.pac", saying("return 'DIRECT'"));
-    let why = pac::read(&file, ProxyDefaults::default())
-        .unwrap_err()
-        .to_string();
-    assert!(why.contains("ptunnel::upstream::pac::enable()"), "{}", why);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::net::{SocketAddr, TcpListener};
 use crate::pac::{count_of, greeting, saying};
 use crate::route::proxy;
 use crate::status::{evaluated, eventually_is};
-use crate::support::parts::Nginx;
-use crate::support::temp::free_port;
-use crate::support::{closed_address, eventually, sys, Connection, Finished};
-use crate::support::{Peer, Ptunnel, TempDir};
+use support::parts::Nginx;
+use support::temp::free_port;
+use support::{closed_address, eventually, sys, Connection, Finished};
+use support::{Peer, Ptunnel, TempDir};
 
 /// Returns a script that names this proxy.
 fn naming(proxy: &Peer) -> String {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::reload::Site;
 use crate::serve::echo;
-use crate::support::parts::Squid;
-use crate::support::socks::Microsocks;
-use crate::support::{eventually, Connection, Finished, Peer, Ptunnel, TempDir};
+use support::parts::Squid;
+use support::socks::Microsocks;
+use support::{eventually, Connection, Finished, Peer, Ptunnel, TempDir};
 
 /// A keyring of one password: a script that prints it and counts its runs.
 struct Keyring {

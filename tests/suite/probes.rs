@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use crate::pac;
 use crate::route::{origin, proxy};
 use crate::status::{evaluated, eventually_is};
-use crate::support::parts::{Apache, Squid, Tinyproxy};
-use crate::support::socks::Microsocks;
-use crate::support::sys::{SIGHUP, SIGTERM};
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::wait::steadily;
-use crate::support::{closed_address, eventually, Blackhole, Connection};
-use crate::support::{Peer, Ptunnel, Running, TempDir};
+use support::parts::{Apache, Squid, Tinyproxy};
+use support::socks::Microsocks;
+use support::sys::{SIGHUP, SIGTERM};
+use support::tls::{Authority, Stunnel};
+use support::wait::steadily;
+use support::{closed_address, eventually, Blackhole, Connection};
+use support::{Peer, Ptunnel, Running, TempDir};
 
 #[track_caller]
 fn greeting(program: &Running) -> String {

@@ -9,10 +9,11 @@ use std::os::unix::net::UnixStream;
 use crate::examples::blocks;
 use crate::reload::Site;
 use crate::serve::{echo, granted};
-use crate::support::parts::{curl, Balancer, Squid};
-use crate::support::temp::free_port;
-use crate::support::tls::Authority;
-use crate::support::{eventually, Connection, Peer, Ptunnel, Running, TempDir, TIMEOUT};
+use support::parts::{curl, Balancer, Squid};
+use support::repository::text_of;
+use support::temp::free_port;
+use support::tls::Authority;
+use support::{eventually, Connection, Peer, Ptunnel, Running, TempDir, TIMEOUT};
 
 /// A header of version 1, and the same in version 2.
 const HEADERS: [&[u8]; 2] = [
@@ -387,8 +388,7 @@ fn a_reload_changes_both_for_the_next_client() {
 
 /// Returns the block of the guide in this language that contains `part`, with other addresses.
 fn printed(language: &str, part: &str, addresses: &[(&str, &str)]) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
-    let text = fs::read_to_string(path).expect("docs/guide.md");
+    let text = text_of("docs/guide.md");
     let block = blocks(&text, language).find(|block| block.contains(part));
     let block = match block {
         Some(block) => format!("{}\n", block),

@@ -1,17 +1,15 @@
 //! README.md: its length, its commands, and the output that it shows.
 
-use std::fs;
-
 use crate::examples::examples;
 use crate::names::with_hosts;
-use crate::support::program::binary;
-use crate::support::{parts, Peer, Ptunnel, TempDir};
+use support::program::binary;
+use support::repository::text_of;
+use support::{parts, Peer, Ptunnel, TempDir};
 
 const MOST_WORDS: usize = 800;
 
 fn readme() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    fs::read_to_string(path).expect("README.md")
+    text_of("README.md")
 }
 
 /// The command line of ptunnel in a command: the command itself, or ssh's ProxyCommand.

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::support::parts::{command, curl, described, output, Login};
-use crate::support::parts::{Nginx, Squid, Sshd, Tinyproxy, SMALL};
-use crate::support::sys::SIGKILL;
-use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
+use support::parts::{command, curl, described, output, Login};
+use support::parts::{Nginx, Squid, Sshd, Tinyproxy, SMALL};
+use support::sys::SIGKILL;
+use support::{Pattern, Peer, Ptunnel, Running, TempDir};
 
 const LOGIN: Login<'static> = Some(("joe", "p:w d%"));
 
@@ -162,7 +162,7 @@ fn wrong_or_missing_credentials_end_with_exit_code_4() {
 #[test]
 fn each_proxys_refusal_is_reported() {
     for_each_proxy(None, |name, proxy| {
-        let dead = crate::support::closed_address().to_string();
+        let dead = support::closed_address().to_string();
         let finished = Ptunnel::through(proxy.url(None)).args(&["-W", &dead]).run();
         finished.expect_code(3);
         let told = &finished.stderr;

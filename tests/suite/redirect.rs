@@ -5,10 +5,10 @@ use std::process::Stdio;
 
 use crate::examples::blocks;
 use crate::loops::expect_loop;
-use crate::support::namespace::Namespace;
-use crate::support::parts::{command, curl, described, output, run, Nginx, Squid, Sshd, SMALL};
-use crate::support::program::NOBODY;
-use crate::support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
+use support::namespace::Namespace;
+use support::parts::{command, curl, described, output, run, Nginx, Squid, Sshd, SMALL};
+use support::program::NOBODY;
+use support::{eventually, Connection, Peer, Ptunnel, Running, TempDir};
 
 const GUIDE: &str = include_str!("../../docs/guide.md");
 

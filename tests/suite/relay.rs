@@ -1,5 +1,5 @@
-//! The bytes of a tunnel and its two ends, with copying, with splicing, and with changes between
-//! them.
+//! The bytes of a tunnel and its resets, with copying, with splicing, and with changes between them.
+//! `half_close` has its ends in order.
 //!
 //! Each test runs three times: with `--splice auto`, the default, `always` and `never`.
 
@@ -8,9 +8,9 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{Ends, Gate};
-use crate::support::program::PIPES;
-use crate::support::{steadily, sys, Connection, Pattern, Ptunnel, Running};
+use support::ends::{Ends, Gate};
+use support::program::PIPES;
+use support::{steadily, sys, Connection, Pattern, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 
@@ -26,6 +26,7 @@ macro_rules! over_each_setting {
         }
     };
 }
+pub(crate) use over_each_setting;
 
 over_each_setting! {
     carries_both_directions_at_once
@@ -34,10 +35,6 @@ over_each_setting! {
     holds_the_sender_back_while_the_receiver_stalls
     one_direction_continues_while_the_other_stalls
     partial_writes_are_resumed
-    the_clients_end_is_passed_on_and_the_download_continues
-    the_destinations_end_is_passed_on_and_the_upload_continues
-    an_end_that_arrives_with_the_last_bytes_is_noticed
-    pending_bytes_are_delivered_before_the_end
     a_reset_by_the_client_is_passed_on
     a_reset_by_the_destination_is_passed_on
     a_reset_is_passed_on_after_one_direction_has_ended
@@ -57,7 +54,7 @@ pub fn start(gate: &Gate, setting: &str) -> Running {
 }
 
 /// Writes `count` bytes of the pattern from another thread, then the end if `end` is set.
-fn upload(to: &Connection, seed: u64, count: u64, end: bool) -> thread::JoinHandle<()> {
+pub fn upload(to: &Connection, seed: u64, count: u64, end: bool) -> thread::JoinHandle<()> {
     let mut to = to.handle();
     thread::spawn(move || {
         Pattern::new(seed)
@@ -125,7 +122,7 @@ fn carries_bulk_and_messages_in_turn(setting: &str) {
 }
 
 /// Sends the pattern until no more bytes are accepted for a while; returns their number.
-fn fill(connection: &mut Connection, seed: u64) -> u64 {
+pub fn fill(connection: &mut Connection, seed: u64) -> u64 {
     let pattern = Pattern::new(seed).take(8 * MIB as usize);
     let mut sent = 0;
     connection.stream().set_nonblocking(true).expect("a mode");
@@ -149,7 +146,7 @@ fn fill(connection: &mut Connection, seed: u64) -> u64 {
 }
 
 /// Checks the bytes that `fill` has sent.
-fn check_filled(connection: &mut Connection, seed: u64, count: u64) {
+pub fn check_filled(connection: &mut Connection, seed: u64, count: u64) {
     let pattern = Pattern::new(seed).take(8 * MIB as usize);
     let mut buffer = vec![0; 65_536];
     let mut done = 0;
@@ -230,76 +227,6 @@ fn partial_writes_are_resumed(setting: &str) {
     }
     assert_eq!(offset, 4 * MIB);
     sending.join().unwrap();
-}
-
-/// The 2019 ptunnel dropped the other direction at the first end.
-fn the_clients_end_is_passed_on_and_the_download_continues(setting: &str) {
-    let gate = Gate::open();
-    let program = start(&gate, setting);
-    let Ends {
-        mut client,
-        mut server,
-    } = gate.join(&program);
-    client.send("that is all");
-    client.finish_sending();
-    assert_eq!(server.rest(), b"that is all");
-    let sending = upload(&server, 8, 6 * MIB, true);
-    Pattern::new(8).read_all(&mut client, 6 * MIB);
-    sending.join().unwrap();
-}
-
-fn the_destinations_end_is_passed_on_and_the_upload_continues(setting: &str) {
-    let gate = Gate::open();
-    let program = start(&gate, setting);
-    let Ends {
-        mut client,
-        mut server,
-    } = gate.join(&program);
-    server.send("that is all");
-    server.finish_sending();
-    assert_eq!(client.rest(), b"that is all");
-    let sending = upload(&client, 9, 6 * MIB, true);
-    Pattern::new(9).read_all(&mut server, 6 * MIB);
-    sending.join().unwrap();
-}
-
-/// With edge-triggered readiness such an end causes no second event: a reader that treats a short
-/// read as an empty socket would wait for ever.
-fn an_end_that_arrives_with_the_last_bytes_is_noticed(setting: &str) {
-    let gate = Gate::open();
-    let program = start(&gate, setting);
-    for size in &[
-        1, 100, 1460, 16_384, 32_767, 32_768, 32_769, 65_536, 200_000,
-    ] {
-        let message = Pattern::new(10).take(*size);
-        let Ends {
-            mut client,
-            mut server,
-        } = gate.join(&program);
-        sys::set_cork(client.stream(), true);
-        client.send(&message);
-        client.finish_sending();
-        assert!(server.rest() == message, "{} bytes up", size);
-        sys::set_cork(server.stream(), true);
-        server.send(&message);
-        server.finish_sending();
-        assert!(client.rest() == message, "{} bytes down", size);
-    }
-}
-
-fn pending_bytes_are_delivered_before_the_end(setting: &str) {
-    let gate = Gate::narrow();
-    let program = start(&gate, setting);
-    let Ends {
-        mut client,
-        mut server,
-    } = gate.join(&program);
-    let sent = fill(&mut client, 11);
-    client.finish_sending();
-    server.finish_sending();
-    client.expect_end();
-    check_filled(&mut server, 11, sent);
-    server.expect_end();
 }
 
 fn a_reset_by_the_client_is_passed_on(setting: &str) {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::serve::{echo, granted, request};
 use crate::socket_activation::launched;
-use crate::support::process::{is_listening, listeners};
-use crate::support::program::{start_on_terminal, Output};
-use crate::support::temp::free_port;
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, eventually, eventually_some, steadily, sys};
-use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
+use support::process::{is_listening, listeners};
+use support::program::{start_on_terminal, Output};
+use support::temp::free_port;
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, eventually, eventually_some, steadily, sys};
+use support::{Connection, Peer, Ptunnel, Running, TempDir};
 
 /// The program, its configuration file, and its output.
 pub struct Site {
@@ -606,9 +606,7 @@ fn the_service_manager_is_notified() {
     let manager = UnixDatagram::bind(&name).unwrap();
     let hears = || {
         let mut buffer = [0; 1024];
-        manager
-            .set_read_timeout(Some(crate::support::TIMEOUT))
-            .unwrap();
+        manager.set_read_timeout(Some(support::TIMEOUT)).unwrap();
         let count = manager.recv(&mut buffer).expect("a notification");
         String::from_utf8(buffer[..count].to_vec()).unwrap()
     };

@@ -10,9 +10,9 @@ use std::path::Path;
 use crate::reload::Site;
 use crate::serve::{echo, request};
 use crate::socket_activation::launched;
-use crate::support::process::{listener_at, listeners};
-use crate::support::temp::free_port;
-use crate::support::{Peer, Ptunnel, TempDir, TIMEOUT};
+use support::process::{listener_at, listeners};
+use support::temp::free_port;
+use support::{Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// The service of a listener for its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::support::{sys, Connection, Finished, Pattern, Peer, Ptunnel, Running};
+use support::{sys, Connection, Finished, Pattern, Peer, Ptunnel, Running};
 
 /// Returns a proxy that runs the script with each connection, and the program in front of it.
 fn program_before<S>(script: S) -> (Peer, Running)

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::parts::Squid;
-use crate::support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
+use support::parts::Squid;
+use support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
 
 /// A destination that sends its name and then echoes.
 pub fn origin(name: &'static str) -> Peer {

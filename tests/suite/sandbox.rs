@@ -12,12 +12,13 @@ use std::process::Output;
 use std::thread;
 
 use crate::examples::{examples, Example};
-use crate::support::parts::{self, command, described, find, Squid, Sshd};
-use crate::support::program::binary;
-use crate::support::services::{Imap, Postgres, Redis};
-use crate::support::sys;
-use crate::support::tls::Authority;
-use crate::support::TempDir;
+use support::parts::{self, command, described, find, Squid, Sshd};
+use support::program::binary;
+use support::repository::text_of;
+use support::services::{Imap, Postgres, Redis};
+use support::sys;
+use support::tls::Authority;
+use support::TempDir;
 
 /// The proxy of the guide's sandbox.
 pub const PROXY: &str = "http://joe:secret@127.0.0.1:41823";
@@ -27,8 +28,7 @@ const USUAL_RULES: &str = "acl SSL_ports port 443\nhttp_access deny CONNECT !SSL
 
 /// The section of the guide.
 fn section() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
-    let text = fs::read_to_string(path).expect("docs/guide.md");
+    let text = text_of("docs/guide.md");
     let begin = text.find("\n## Get out of a sandbox\n").expect("a heading");
     let rest = &text[begin + 1..];
     rest[..rest.find("\n## ").expect("another heading")].to_string()

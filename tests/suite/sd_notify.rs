@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::ends::Gate;
-use crate::support::process::is_listening;
-use crate::support::{steadily, sys, Peer, Ptunnel, TempDir, TIMEOUT};
+use support::ends::Gate;
+use support::process::is_listening;
+use support::{steadily, sys, Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// A service manager's socket, and its name in NOTIFY_SOCKET.
 struct Manager {

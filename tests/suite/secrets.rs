@@ -7,7 +7,7 @@ use crate::dynamic::listening;
 use crate::pac::saying;
 use crate::serve::request;
 use crate::status::page;
-use crate::support::{Connection, Peer, Ptunnel};
+use support::{Connection, Peer, Ptunnel};
 
 const PASSWORD: &str = "hunter2-<canary>";
 /// `joe:hunter2-<canary>` and the password alone, in base64.

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use crate::support::parts::{run, Nginx, SMALL};
-use crate::support::temp::free_port;
-use crate::support::{Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
+use support::parts::{run, Nginx, SMALL};
+use support::temp::free_port;
+use support::{Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 

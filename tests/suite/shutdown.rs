@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{Ends, Gate};
-use crate::support::process::is_listening;
-use crate::support::temp::free_port;
-use crate::support::{eventually, steadily, sys, Connection, Pattern, Peer, Ptunnel, Running};
+use support::ends::{Ends, Gate};
+use support::process::is_listening;
+use support::temp::free_port;
+use support::{eventually, steadily, sys, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 

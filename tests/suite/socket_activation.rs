@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
-use crate::ends::Gate;
 use crate::serve::request;
-use crate::support::parts::{curl, Nginx, Squid, SMALL};
-use crate::support::process::listeners;
-use crate::support::program::{clean_command, Finished};
-use crate::support::temp::free_port;
-use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, TIMEOUT};
+use support::ends::Gate;
+use support::parts::{curl, Nginx, Squid, SMALL};
+use support::process::listeners;
+use support::program::{clean_command, Finished};
+use support::temp::free_port;
+use support::{eventually_some, Connection, Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// Binds the sockets that are given as ADDRESS=NAME before `--`, and executes the command after it,
 /// as systemd would: with LISTEN_FDS, and with its own process id in LISTEN_PID, or another one if

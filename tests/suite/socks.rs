@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crate::support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
-use crate::support::socks::{Microsocks, SshSocks};
-use crate::support::{closed_address, Connection, Peer, Ptunnel};
+use support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
+use support::socks::{Microsocks, SshSocks};
+use support::{closed_address, Connection, Peer, Ptunnel};
 
 /// The messages, byte by byte, with a proxy that requires no authentication.
 const GREETING: &[u8] = b"\x05\x01\x00";

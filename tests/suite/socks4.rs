@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use crate::names::{listener_on, with_hosts};
 use crate::socks::fetch;
-use crate::support::parts::{curl, Nginx};
-use crate::support::socks::{Microsocks, SshSocks};
-use crate::support::{Connection, Peer, Ptunnel, TempDir};
+use support::parts::{curl, Nginx};
+use support::socks::{Microsocks, SshSocks};
+use support::{Connection, Peer, Ptunnel, TempDir};
 
 const EXAMPLE: &[u8] = b"\x04\x01\x00\x16\x00\x00\x00\x01\x00example.org\x00";
 const LOCALHOST: &[u8] = b"\x04\x01\x00\x16\x7f\x00\x00\x01\x00";

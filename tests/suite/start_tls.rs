@@ -3,11 +3,11 @@
 
 use std::net::SocketAddr;
 
-use crate::support::parts::{command, described, Squid};
-use crate::support::services::Postgres;
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{Connection, Finished, Peer, Ptunnel};
 use crate::tls::assert_said;
+use support::parts::{command, described, Squid};
+use support::services::Postgres;
+use support::tls::{Authority, Stunnel};
+use support::{Connection, Finished, Peer, Ptunnel};
 
 /// Returns the program, direct, with this authority trusted for its destination.
 fn program(scheme: &str, server: SocketAddr, authority: &Authority) -> Ptunnel {

@@ -7,15 +7,16 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::ends::{Ends, Gate};
 use crate::serve::{open, request};
-use crate::support::parts::{command, described};
-use crate::support::process::is_listening;
-use crate::support::sys::{SIGHUP, SIGTERM};
-use crate::support::temp::free_port;
-use crate::support::tls::{Authority, Stunnel};
-use crate::support::{closed_address, eventually, Blackhole, Connection};
-use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
+use support::ends::{Ends, Gate};
+use support::parts::{command, described};
+use support::process::is_listening;
+use support::repository::text_of;
+use support::sys::{SIGHUP, SIGTERM};
+use support::temp::free_port;
+use support::tls::{Authority, Stunnel};
+use support::{closed_address, eventually, Blackhole, Connection};
+use support::{Pattern, Peer, Ptunnel, Running, TempDir};
 
 /// Sends a request; returns the head and the body of the response.
 fn ask(address: SocketAddr, question: impl AsRef<[u8]>) -> (String, String) {
@@ -160,11 +161,7 @@ fn promtool_accepts_the_metrics() {
 
 #[test]
 fn the_dashboard_uses_metrics_that_exist() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/packaging/grafana/ptunnel.json"
-    );
-    let dashboard = fs::read_to_string(path).expect("a dashboard");
+    let dashboard = text_of("packaging/grafana/ptunnel.json");
     let metrics = page(&busy(&Gate::open()), "/metrics");
     // Writes the expressions as rules, which promtool can check, and prints the names in them.
     let script = "
@@ -193,8 +190,7 @@ open(sys.argv[1], 'w').write(json.dumps({'groups': [{'name': 'x', 'rules': rules
 }
 
 fn operating_guide() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operating.md");
-    fs::read_to_string(path).expect("docs/operating.md")
+    text_of("docs/operating.md")
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::ends::Gate;
-use crate::support::parts::{self, described, Sshd};
-use crate::support::{closed_address, eventually, steadily, sys};
-use crate::support::{Finished, Pattern, Peer, Ptunnel, Running, TempDir};
+use support::ends::Gate;
+use support::parts::{self, described, Sshd};
+use support::{closed_address, eventually, steadily, sys};
+use support::{Finished, Pattern, Peer, Ptunnel, Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 

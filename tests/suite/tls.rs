@@ -6,9 +6,9 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::parts::{curl, Nginx, Squid, SMALL};
-use crate::support::tls::{Authority, Identity, NginxStream, Reverser, Stunnel};
-use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
+use support::parts::{curl, Nginx, Squid, SMALL};
+use support::tls::{Authority, Identity, NginxStream, Reverser, Stunnel};
+use support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
 
 const MIB: u64 = 1 << 20;
 
@@ -642,7 +642,7 @@ fn unusable_files_end_with_exit_code_2() {
         "-out",
         &encrypted,
     ];
-    crate::support::parts::run("openssl", &words);
+    support::parts::run("openssl", &words);
     let cert = &ours.certificate[..];
     let cases: &[(&[&str], &str)] = &[
         (

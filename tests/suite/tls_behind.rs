@@ -5,10 +5,10 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::thread;
 
-use crate::support::parts::{curl, Nginx, Squid, SMALL};
-use crate::support::tls::{Authority, Identity, Reverser, Stunnel};
-use crate::support::{closed_address, eventually, Connection, Pattern, Peer, Ptunnel};
 use crate::tls::{assert_said, both_ways, torn_after};
+use support::parts::{curl, Nginx, Squid, SMALL};
+use support::tls::{Authority, Identity, Reverser, Stunnel};
+use support::{closed_address, eventually, Connection, Pattern, Peer, Ptunnel};
 
 const MIB: u64 = 1 << 20;
 

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 
-use crate::ends::Gate;
-use crate::support::parts::{command, curl, described, Nginx, Squid, SMALL};
-use crate::support::process::listener_at;
-use crate::support::program::Output;
-use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, TIMEOUT};
+use support::ends::Gate;
+use support::parts::{command, curl, described, Nginx, Squid, SMALL};
+use support::process::listener_at;
+use support::program::Output;
+use support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, TIMEOUT};
 
 const MIB: u64 = 1 << 20;
 

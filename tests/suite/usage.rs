@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::support::{Finished, Ptunnel, TempDir};
+use support::{Finished, Ptunnel, TempDir};
 
 /// Checks that the program refuses this, shows `offending`, and gives an example with `right`.
 #[track_caller]

@@ -7,9 +7,9 @@ use crate::dynamic::listening;
 use crate::reload::Site;
 use crate::serve::{echo, request};
 use crate::status::evaluated;
-use crate::support::parts::{described, output, run, Nginx, SMALL};
-use crate::support::temp::free_port;
-use crate::support::{Connection, Ptunnel, Running, TempDir};
+use support::parts::{described, output, run, Nginx, SMALL};
+use support::temp::free_port;
+use support::{Connection, Ptunnel, Running, TempDir};
 
 /// Returns a line for a user, hashed by openssl with the fewest rounds.
 pub fn line(user: &str, password: &str) -> String {

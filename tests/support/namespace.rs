@@ -25,7 +25,7 @@ impl Namespace {
         if let Err(e) = sys::leave_network() {
             panic!(
                 "a network namespace: {}; run this as root, or as a user through `unshare \
-                 --map-root-user --net sh -c 'ip link set lo up; cargo test --locked'`",
+                 --map-root-user --net sh -c 'ip link set lo up; cargo test --workspace --locked'`",
                 e
             );
         }

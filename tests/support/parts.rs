@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::bytes::Pattern;
 use super::program::clean_command;
+use super::repository::text_of;
 use super::sys;
 use super::temp::{free_port, TempDir};
 use super::tls::{Authority, Identity};
@@ -430,8 +431,7 @@ impl Balancer {
 
 /// Returns the configuration of an example in packaging/ for an address, in front of two others.
 fn example(name: &str, behind: [SocketAddr; 2]) -> impl Fn(&str) -> String {
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/balancer/");
-    let example = fs::read_to_string(format!("{}{}", examples, name)).expect("an example");
+    let example = text_of(&format!("packaging/balancer/{}", name));
     move |address| {
         example
             .replace("192.0.2.1:8993", &behind[0].to_string())

@@ -1,4 +1,4 @@
-//! The program under test: `PTUNNEL_BIN` if set, otherwise the binary of this package.
+//! The program under test: `PTUNNEL_BIN` if set, otherwise that of this repository.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,20 +9,32 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::thread::{self, JoinHandle};
 
 use super::peer::Connection;
 use super::process::Process;
+use super::repository::root;
 use super::sys;
 use super::wait::{eventually, eventually_some, TIMEOUT};
 
-/// Returns the path of the binary under test.
+/// Returns the path of the binary under test. Without `PTUNNEL_BIN` it is built first, as released.
 pub fn binary() -> PathBuf {
-    match env::var_os("PTUNNEL_BIN") {
-        Some(path) => PathBuf::from(path),
-        None => PathBuf::from(env!("CARGO_BIN_EXE_ptunnel")),
+    static BUILD: Once = Once::new();
+    if let Some(path) = env::var_os("PTUNNEL_BIN") {
+        return PathBuf::from(path);
     }
+    // A test is in target/PROFILE/deps.
+    let test = env::current_exe().expect("the path of this test");
+    let target = test.ancestors().nth(3).expect("a target folder");
+    BUILD.call_once(|| {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(&["build", "--release", "--locked", "--package", "ptunnel"]);
+        cargo.arg("--target-dir").arg(target);
+        let built = cargo.current_dir(root()).status().expect("cargo starts");
+        assert!(built.success(), "the program can't be built");
+    });
+    target.join("release/ptunnel")
 }
 
 /// Returns a command that inherits only the search path from the caller's environment.

@@ -1,8 +1,8 @@
 //! Which clients the embedded proxy serves, and which input the program accepts.
 
-use crate::ends::Gate;
-use crate::support::namespace::Namespace;
-use crate::support::{parts, Connection, Peer, Ptunnel, Running, TempDir};
+use support::ends::Gate;
+use support::namespace::Namespace;
+use support::{parts, Connection, Peer, Ptunnel, Running, TempDir};
 
 fn echo() -> Peer {
     Peer::start(|mut connection| connection.echo())

@@ -5,11 +5,11 @@
 
 use std::thread::{self, JoinHandle};
 
-use crate::ends::Gate;
 use crate::scale::scale;
-use crate::support::parts::Squid;
-use crate::support::traffic::{self, Dice, End, Plan};
-use crate::support::{Connection, Pattern, Ptunnel, Running};
+use support::ends::Gate;
+use support::parts::Squid;
+use support::traffic::{self, Dice, End, Plan};
+use support::{Connection, Pattern, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 /// Number of concurrent tunnels.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::support::sys;
-use crate::support::traffic::Dice;
+use support::sys;
+use support::traffic::Dice;
 
 /// The faults of each direction.
 #[derive(Clone, Copy, Debug)]

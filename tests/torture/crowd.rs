@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::program::clean_command;
-use crate::support::{Connection, Ptunnel, Running};
+use support::program::clean_command;
+use support::{Connection, Ptunnel, Running};
 
 /// Grants each tunnel and echoes, on one thread, with as many connections as the machine allows.
 const PROXY: &str = r#"

@@ -14,7 +14,7 @@ mod requests;
 use std::process::Command;
 
 use crate::scale::scale;
-use crate::support::program::clean_command;
+use support::program::clean_command;
 
 /// The program of a pair that refused what the other one accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

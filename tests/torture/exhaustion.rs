@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::crowd::{self, Crowd};
-use crate::ends::{Ends, Gate};
 use crate::scale::scale;
-use crate::support::namespace::Namespace;
-use crate::support::{eventually, parts, steadily, sys};
-use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
+use support::ends::{Ends, Gate};
+use support::namespace::Namespace;
+use support::{eventually, parts, steadily, sys};
+use support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 
 #[test]
 fn ten_thousand_idle_tunnels_cost_nothing_and_still_work() {

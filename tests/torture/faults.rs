@@ -14,9 +14,10 @@ use std::time::Duration;
 use self::rows::{Row, DYNAMIC_ROWS, PROXY_ROWS, ROWS};
 use self::stage::Stage;
 use crate::scale::scale;
-use crate::support::namespace::Namespace;
-use crate::support::{eventually, sys, Connection, Peer};
-use crate::support::{Process, Ptunnel, Running, TempDir};
+use support::namespace::Namespace;
+use support::repository::text_of;
+use support::{eventually, sys, Connection, Peer};
+use support::{Process, Ptunnel, Running, TempDir};
 
 /// Returns the resources that the program holds, besides memory; the drain at its end reports its
 /// tasks.
@@ -120,8 +121,7 @@ fn each_fault_has_its_exit_code() {
 
 #[test]
 fn the_guide_has_these_rows() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
-    let guide = fs::read_to_string(path).expect("docs/guide.md");
+    let guide = text_of("docs/guide.md");
     let tunnels = table(
         &guide,
         "| message | cause | the client sees | exit code | what to do |",
@@ -189,16 +189,14 @@ fn without_standard_streams_it_serves() {
         "exec >&-",
         "exec 2>/dev/full",
     ] {
-        let port = crate::support::temp::free_port();
+        let port = support::temp::free_port();
         let program = Ptunnel::through(proxy.address())
             .arg(format!("{}:example.org:22", port))
             .arg("-vv")
             .after(streams)
             .spawn();
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
-        eventually("it listens", || {
-            crate::support::process::is_listening(address)
-        });
+        eventually("it listens", || support::process::is_listening(address));
         serves(program, &proxy, address);
     }
 }
@@ -286,7 +284,7 @@ fn a_stopped_program_continues_after_sigcont() {
         let mut waiting = program.connect();
         waiting.send("first");
         open.send("second");
-        crate::support::steadily("silent", Duration::from_millis(300), || {
+        support::steadily("silent", Duration::from_millis(300), || {
             open.is_quiet() && waiting.is_quiet()
         });
         program.signal(libc::SIGCONT);

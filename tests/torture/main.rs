@@ -4,14 +4,6 @@
 //! binary. Each test has a short form, which a change must pass, and a long one, at most half an
 //! hour for all: `make torture`.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-// The suite uses the rest.
-#[allow(dead_code)]
-#[path = "../suite/ends.rs"]
-mod ends;
-
 mod cable;
 mod crowd;
 mod scale;

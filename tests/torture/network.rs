@@ -8,11 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::cable::{Cable, Weather};
-use crate::ends::Gate;
 use crate::scale::scale;
-use crate::support::namespace::Namespace;
-use crate::support::traffic::{self, Dice, End, Plan};
-use crate::support::{eventually, Ptunnel, Running};
+use support::ends::Gate;
+use support::namespace::Namespace;
+use support::traffic::{self, Dice, End, Plan};
+use support::{eventually, Ptunnel, Running};
 
 const TUNNELS: u64 = 3;
 

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::scale::scale;
-use crate::support::temp::free_port;
-use crate::support::{eventually, parts, sys};
-use crate::support::{Connection, Pattern, Peer, Ptunnel, Running, TempDir};
+use support::temp::free_port;
+use support::{eventually, parts, sys};
+use support::{Connection, Pattern, Peer, Ptunnel, Running, TempDir};
 
 /// Number of transfers that must succeed, however many fail.
 const TRANSFERS: usize = 1000;

@@ -6,9 +6,9 @@
 use std::fs;
 use std::io::{BufRead, Write};
 
-use crate::support::program::start_on_terminal;
-use crate::support::{closed_address, eventually, sys};
-use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
+use support::program::start_on_terminal;
+use support::{closed_address, eventually, sys};
+use support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 
 const CANARY: &str = "kanarienvogel";
 

@@ -11,17 +11,17 @@ use libc::{
     ENETUNREACH, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EPERM, EPIPE, EPROTO,
 };
 
-use crate::ends::Gate;
 use crate::scale::scale;
-use crate::support::faults::Call::{
+use support::ends::Gate;
+use support::faults::Call::{
     Accept, Connect, Dup, EpollAdd, EpollWait, Option as SetOption, Pipe, PipeSize, Read, Socket,
     Splice, Write,
 };
-use crate::support::faults::{Call, Fault, Faults};
-use crate::support::process::{is_listening, listeners};
-use crate::support::temp::free_port;
-use crate::support::traffic::{self, Dice, End, Outcome, Plan};
-use crate::support::{
+use support::faults::{Call, Fault, Faults};
+use support::process::{is_listening, listeners};
+use support::temp::free_port;
+use support::traffic::{self, Dice, End, Outcome, Plan};
+use support::{
     eventually, sys, Connection, Pattern, Peer, Process, Ptunnel, Running, TempDir, TIMEOUT,
 };
 

@@ -60,7 +60,9 @@ pub fn find(spec: &Spec, project: &Path, folder: &Path, clean: bool) -> Result<F
     let mut found = Found::of_package(spec.clone());
     if let Some(command) = &spec.build {
         found.binary = folder.join(&spec.name);
-        found.built_in = build(command, project, &found.binary, clean)?;
+        let lock = spec.locked.as_ref().map(|[lock, _]| Path::new(lock));
+        let lock = lock.filter(|_| clean);
+        found.built_in = build(command, project, &found.binary, lock)?;
     }
     found.version = version(spec, project)?;
     Ok(found)
@@ -81,49 +83,43 @@ pub fn version(spec: &Spec, project: &Path) -> Result<String, String> {
     Ok(version_line(&run(Command::new(program).args(arguments))?))
 }
 
-/// Runs a build command whose executable becomes `kept`: cargo's one, or what another command writes to `{binary}`.
-/// With `clean`, returns how long cargo took to build it from nothing, downloads left out.
+/// Runs a build command whose executable becomes `kept`: what it writes to `{binary}`, or cargo's one if it doesn't name
+/// that. With its lock file, builds from nothing, and returns how long cargo took, downloads left out.
 fn build(
     command: &str,
     project: &Path,
     kept: &Path,
-    clean: bool,
+    lock: Option<&Path>,
 ) -> Result<Option<Duration>, String> {
+    let is_cargo = !command.contains("{binary}");
+    // The programs of benches/ share a package: its time would say nothing about one of them.
+    let of_its_own = !command.contains("--manifest-path benches/");
+    let lock = lock.filter(|_| is_cargo && of_its_own);
     let binary = kept.to_string_lossy();
     let words = command.split_whitespace();
     let words: Vec<String> = words
         .map(|word| word.replace("{binary}", &binary))
         .collect();
     let (program, arguments) = words.split_first().ok_or("its build command is empty")?;
-    let mut from_manifest = arguments
-        .iter()
-        .skip_while(|word| *word != "--manifest-path");
-    let manifest = from_manifest.nth(1);
-    if let Some(manifest) = manifest.filter(|path| !project.join(path).exists()) {
-        return Err(format!("{manifest} does not exist"));
-    }
-    let is_cargo = program == "cargo";
-    // The programs of benches/ share a package: its time would say nothing about one of them.
-    let of_its_own = !manifest.is_some_and(|path| path.starts_with("benches/"));
-    let clean = clean && is_cargo && of_its_own;
-    let mut builder = Command::new(program);
+    let mut builder = match program.contains('/') {
+        true => Command::new(project.join(program)),
+        false => Command::new(program),
+    };
     builder.args(arguments).current_dir(project);
     if is_cargo {
         builder.arg("--message-format=json-render-diagnostics");
     }
     let target = kept.with_extension("target");
-    if clean {
-        let mut fetch = Command::new(program);
-        fetch.args(["fetch", "--locked"]).current_dir(project);
-        if let Some(manifest) = manifest {
-            fetch.args(["--manifest-path", manifest]);
-        }
-        succeed("its packages", &mut fetch)?;
+    if let Some(lock) = lock {
+        let mut fetch = Command::new("cargo");
+        let manifest = project.join(lock).with_extension("toml");
+        fetch.args(["fetch", "--locked", "--manifest-path"]);
+        succeed("its packages", fetch.arg(manifest))?;
         builder.env("CARGO_TARGET_DIR", &target);
     }
     let begun = Instant::now();
     let output = succeed("its build failed", &mut builder)?;
-    let took = clean.then(|| begun.elapsed());
+    let took = lock.map(|_| begun.elapsed());
     if !is_cargo {
         return Ok(None);
     }
@@ -132,7 +128,7 @@ fn build(
         [] => return Err("its build made no executable".to_string()),
         _ => return Err("its build made several executables; name one with --bin".to_string()),
     };
-    if clean {
+    if lock.is_some() {
         fs::remove_dir_all(&target).map_err(|e| format!("{}: {e}", target.display()))?;
     }
     Ok(took)
@@ -253,7 +249,10 @@ mod tests {
     #[test]
     fn a_manifest_that_is_not_there_is_the_reason() {
         let command = "cargo build --manifest-path none/Cargo.toml";
-        let reason = build(command, Path::new("/"), Path::new("/dev/null"), false).unwrap_err();
-        assert_eq!(reason, "none/Cargo.toml does not exist");
+        let reason = build(command, Path::new("/"), Path::new("/dev/null"), None).unwrap_err();
+        assert!(
+            reason.contains("`none/Cargo.toml` does not exist"),
+            "{reason}"
+        );
     }
 }

@@ -1,9 +1,11 @@
 //! MIGRATION.md, the READMEs, and the files and tests that they name must not drift apart. That
 //! their blocks of Rust compile and run is checked by `src/lib.rs`.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A document of this repository.
 struct Page {
@@ -226,8 +228,8 @@ fn the_gate_of_the_guide_is_ours() {
     let gate = GUIDE.text.split("grep -E '").nth(1).unwrap();
     let gate = gate.split('\'').next().unwrap();
     assert!(gate.starts_with("^(futures v0"), "{gate}");
-    let makefile = fs::read_to_string(from_root("Makefile")).unwrap();
-    assert!(makefile.contains(&format!("grep -E '{gate}'")), "{gate}");
+    let ladder = fs::read_to_string(from_root(".ci/ladder")).unwrap();
+    assert!(ladder.contains(&format!("lacks r5 '{gate}'")), "{gate}");
 }
 
 #[test]
@@ -344,7 +346,13 @@ fn take_apart(text: &str) -> (Vec<Numbered<'_>>, Vec<Block<'_>>) {
 
 #[test]
 fn every_diff_is_one_of_the_files_that_it_names() {
+    let written = RefCell::new(BTreeSet::new());
     let read = |path: &str| {
+        if let Some(step) = step_of(path) {
+            if written.borrow_mut().insert(step.to_owned()) {
+                write_tree(step)?;
+            }
+        }
         fs::read_to_string(from_root(path)).map_err(|error| format!("cannot read {path}: {error}"))
     };
     let wrong: Vec<String> = PAGES
@@ -360,6 +368,21 @@ fn every_diff_is_one_of_the_files_that_it_names() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The step of the ladder to whose tree a file belongs.
+fn step_of(path: &str) -> Option<&str> {
+    path.strip_prefix("target/ladder/")?.split('/').next()
+}
+
+fn write_tree(step: &str) -> Result<(), String> {
+    let ladder = from_root("compat/ladder/ladder");
+    let output = Command::new(ladder).args(["tree", step]).output();
+    let output = output.map_err(|error| format!("cannot run compat/ladder/ladder: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }
 
 /// One side of a diff: a file, and how far its lines have been found in it.

@@ -5,8 +5,8 @@ use std::thread;
 
 use super::{combinations, curl, output, Comparison, Ours, Row, Theirs};
 use crate::scale::scale;
-use crate::support::program::clean_command;
-use crate::support::{Peer, Ptunnel};
+use support::program::clean_command;
+use support::{Peer, Ptunnel};
 
 /// The origin's reply after the head, with which curl reports that the tunnel works.
 const TAIL: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";

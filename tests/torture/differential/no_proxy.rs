@@ -2,7 +2,7 @@
 
 use super::{combinations, curl, Comparison, Ours, Row, Theirs};
 use crate::scale::scale;
-use crate::support::{Peer, Ptunnel};
+use support::{Peer, Ptunnel};
 
 const ENTRIES: &[&str] = &[
     "*",

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::{combinations, Comparison, Ours, Row, Theirs};
 use crate::scale::scale;
-use crate::support::parts::Squid;
-use crate::support::{Connection, Peer, Ptunnel};
+use support::parts::Squid;
+use support::{Connection, Peer, Ptunnel};
 
 /// Time that a client waits for a proxy that waits for more bytes of its request.
 const TIMEOUT: Duration = Duration::from_secs(4);

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{eventually, Connection};
+use support::{eventually, Connection};
 
 /// One row of a table. Rows with the same message, cause and effect are one row of the guide.
 #[derive(Clone, Copy)]

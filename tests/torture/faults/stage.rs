@@ -5,8 +5,8 @@ use std::fs::OpenOptions;
 use std::process::Command;
 
 use super::rows::{Client, Row, Upstream, Way, GREETED, GREETING, THE_END};
-use crate::support::{closed_address, eventually};
-use crate::support::{Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
+use support::{closed_address, eventually};
+use support::{Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
 /// The names in the rows, for peers without another address.
 const PROXY: &str = "proxy.example:3128";

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures::{Future, Stream};
-use ptunnel::engine::io::{BoundSocket, Handle, Socket, Transport};
-use ptunnel::engine::{Listener, Permits};
+use ptunnel::io::{BoundSocket, Handle, Socket, Transport};
+use ptunnel::{Listener, Permits};
 use ptunnel_benches_legacy::serving::Serving;
 use tokio_core::reactor::Core;
 

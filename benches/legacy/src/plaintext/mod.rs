@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use futures::future::{self, FutureResult};
 use futures::{Async, Future, Poll, Stream};
-use ptunnel::engine::io::{BoundSocket, Handle, Socket, Transport};
-use ptunnel::engine::{Listener, Permits};
+use ptunnel::io::{BoundSocket, Handle, Socket, Transport};
+use ptunnel::{Listener, Permits};
 use tokio_core::net::{TcpListener, TcpStream};
 use tokio_core::reactor::{Core, Handle as CoreHandle, Interval};
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use futures::{task, Async, Poll, Stream};
-use ptunnel::engine::io::Transport;
+use ptunnel::io::Transport;
 
 use super::shared::Shared;
 use crate::http::{self, Route};

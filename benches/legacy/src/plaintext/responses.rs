@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use futures::{Async, AsyncSink, Poll, Sink, StartSend};
-use ptunnel::engine::io::Transport;
+use ptunnel::io::Transport;
 
 use super::shared::Shared;
 use crate::http::{Date, Response};

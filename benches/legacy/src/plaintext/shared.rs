@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 
 use futures::Poll;
-use ptunnel::engine::io::Transport;
+use ptunnel::io::Transport;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 /// `tokio_io`'s `split` does the same for streams that may move to another thread, at the price of a lock.

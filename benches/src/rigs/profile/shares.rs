@@ -28,14 +28,14 @@ const TABLE: &[(&str, &str)] = &[
     // Waiting, waking, running tasks, timers, sockets' readiness.
     (
         "reactor",
-        "epoll_*, eventfd*, clock_gettime*, __vdso*, pthread_*, __tls_get_addr, ptunnel::engine::io::*, \
-         ptunnel::engine::timer::*, ptunnel::engine::ticker::*, futures::*, tokio*, mio::*, may::*, \
+        "epoll_*, eventfd*, clock_gettime*, __vdso*, pthread_*, __tls_get_addr, ptunnel::io::*, \
+         ptunnel::timer::*, ptunnel::ticker::*, ptunnel_notify::*, futures::*, tokio*, mio::*, may::*, \
          generator::*, scoped_tls::*, slab::*, parking_lot*, crossbeam*, std::thread::local::*, \
          std::time::*, std::sys::pal::unix::time::*, std::sync::*, std::sys::sync::*",
     ),
     (
         "parsing",
-        "__memcmp*, bcmp, ptunnel::proto::*, ptunnel::config::*, httparse::*, http::*, memchr::*, \
+        "__memcmp*, bcmp, ptunnel_proto::*, ptunnel_core::config::*, httparse::*, http::*, memchr::*, \
          base64::*, percent_encoding::*, core::str::*, core::num::*, core::slice::memchr::*",
     ),
     (
@@ -51,7 +51,7 @@ const TABLE: &[(&str, &str)] = &[
     // Logging is formatting, for the most part.
     (
         "formatting and logging",
-        "ptunnel::observe::access_log::*, ptunnel::observe::logging::*, ptunnel::text::escape::*, log::*, \
+        "ptunnel_core::observe::access_log::*, ptunnel_core::observe::logging::*, ptunnel_proto::text::*, log::*, \
          httpdate::*, itoa::*, time::*, alloc::fmt::*, <alloc::string::String as core::fmt*, core::fmt::*",
     ),
     // The user's side of system calls.
@@ -60,7 +60,7 @@ const TABLE: &[(&str, &str)] = &[
         "__pthread_enable_asynccancel, __pthread_disable_asynccancel, __errno_location, recv*, send*, \
          read, readv, write, writev, splice, accept*, connect, close, socket, bind, listen, shutdown, \
          setsockopt, getsockopt, getsockname, getpeername, ioctl, fcntl*, pipe2, syscall, \
-         ptunnel::os::sys::*, socket2::*, rustix::*, libc::*, net2::*, iovec::*, std::net::*, std::os::*, \
+         ptunnel_core::os::sys::*, socket2::*, rustix::*, libc::*, net2::*, iovec::*, std::net::*, std::os::*, \
          std::sys::*",
     ),
     // The other side of the work in memory.
@@ -166,17 +166,17 @@ mod tests {
     const FUNCTIONS: &str = "\
 <futures::future::then::Then<A,B,F> as futures::future::Future>::poll = combinators
 futures::task_impl::Task::will_notify_current = reactor
-<ptunnel::engine::io::reactor::Queue as futures::task_impl::Notify>::notify = reactor
-ptunnel::engine::relay::half::HalfDuplex::poll = program
-ptunnel_rung::engine::accept::serve::{{closure}} = program
-ptunnel::proto::http::response::Response::decode = parsing
+<ptunnel::io::reactor::Queue as futures::task_impl::Notify>::notify = reactor
+ptunnel::relay::half::HalfDuplex::poll = program
+ptunnel_rung::accept::serve::{{closure}} = program
+ptunnel_proto::http::response::Response::decode = parsing
 <tokio_core_compat::task::crossing::PutBack as core::ops::drop::Drop>::drop = bridge
 tokio::runtime::io::registration::Registration::poll_ready = reactor
 tokio_core::reactor::Core::poll = reactor
 tokio::io::util::copy::CopyBuffer::poll_fill_buf = combinators
 <&socket2::socket::Socket as std::io::Read>::read = system calls, user side
 <&std::net::tcp::TcpStream as std::io::Write>::write = system calls, user side
-core::ptr::drop_in_place<core::option::Option<ptunnel::engine::timer::TaskCountdown>> = reactor
+core::ptr::drop_in_place<core::option::Option<ptunnel::timer::TaskCountdown>> = reactor
 core::ptr::drop_in_place<std::io::error::Error> = other
 <alloc::boxed::Box<F> as futures::future::Future>::poll = combinators
 <T as core::convert::Into<U>>::into = other

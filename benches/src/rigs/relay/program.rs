@@ -12,54 +12,32 @@ use crate::peers::Found;
 use crate::tools::program::output;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let Some(build) = &peer.spec.build else {
+    if peer.spec.build.is_none() {
         return Err(io::Error::other("a package isn't built here"));
-    };
+    }
     let project = project()?;
     let size = stripped(&peer.binary, &bench.folder)? as f64 / 1024.0;
     let (mut lines, mut differing, mut tree) = (None, None, None);
-    if let Some(Sources { engine, whole }) = Sources::of(&project, &peer.spec.name) {
-        tree = Some(packages(&project, build)? as f64);
-        lines = Some(lines_below(&project.join(engine))? as f64);
-        if let Some([below, own]) = whole {
-            let count = changed(&project.join(below), &project.join(own))?;
-            differing = Some(count as f64);
-        }
+    if let Some(folder) = tree_of(&peer.spec.name) {
+        let folder = project.join(folder);
+        tree = Some(packages(&folder)? as f64);
+        lines = Some(lines_below(&folder.join("src"))? as f64);
+        let count = changed(patches(&project)?, &peer.spec.name);
+        differing = count.map(|count| count as f64);
     }
     let built = peer.built_in.map(|time| time.as_secs_f64());
     Ok(Taken::of([Some(size), lines, differing, tree, built]))
 }
 
-/// Where ptunnel's engine is, or that of a rung.
-struct Sources {
-    engine: String,
-    /// The sources of the step below a rung, and its own.
-    whole: Option<[String; 2]>,
-}
-
-impl Sources {
-    /// Of the product or a rung by its name; none of another peer, whose lines do something else.
-    fn of(project: &Path, peer: &str) -> Option<Sources> {
-        let (root, source) = ("src/engine", |rung| format!("compat/ladder/r{rung}/src"));
-        if peer == "ptunnel" {
-            let engine = root.to_string();
-            return Some(Sources {
-                engine,
-                whole: None,
-            });
-        }
-        let rung: usize = peer.strip_prefix('r')?.parse().ok()?;
-        let engine = format!("{}/engine", source(rung));
-        let whole = match rung.checked_sub(1) {
-            Some(below) => [source(below), source(rung)],
-            None => [root.to_string(), engine.clone()],
-        };
-        let is_there = project.join(&engine).exists();
-        is_there.then_some(Sources {
-            engine,
-            whole: Some(whole),
-        })
+/// The folder of ptunnel or of a rung, once that is built; none of another peer, whose lines do something else.
+fn tree_of(peer: &str) -> Option<String> {
+    if peer == "ptunnel" {
+        return Some(String::new());
     }
+    peer.strip_prefix('r')?.parse::<usize>().ok()?;
+    // The last one has a folder, the others are patches.
+    let folder = if peer == "r5" { "compat" } else { "target" };
+    Some(format!("{folder}/ladder/{peer}"))
 }
 
 /// The size of a program without its symbols, in bytes.
@@ -72,16 +50,11 @@ fn stripped(program: &Path, folder: &Path) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Packages in the tree of what `build` builds, itself left out.
-fn packages(project: &Path, build: &str) -> io::Result<usize> {
+/// Packages in the tree of the one in this folder, itself left out.
+fn packages(folder: &Path) -> io::Result<usize> {
     let mut tree = Command::new("cargo");
     tree.args(["tree", "--locked", "-e", "normal", "--prefix", "none"])
-        .current_dir(project);
-    let words: Vec<&str> = build.split_whitespace().collect();
-    let which = |pair: &&[&str]| ["--manifest-path", "-p"].contains(&pair[0]);
-    for pair in words.windows(2).filter(which) {
-        tree.args(pair);
-    }
+        .current_dir(folder);
     Ok(named(&output(&mut tree, "cargo")?) - 1)
 }
 
@@ -95,26 +68,40 @@ fn named(tree: &str) -> usize {
     all.len()
 }
 
-/// Lines that leave or join from one folder to another, links followed.
-fn changed(below: &Path, own: &Path) -> io::Result<usize> {
-    let diff = Command::new("diff")
-        .args(["-ruN".as_ref(), below, own])
-        .output()?;
-    // 2 is trouble; 1 says that they differ.
-    if diff.status.code().is_none_or(|code| code > 1) {
-        return Err(io::Error::other(String::from_utf8_lossy(&diff.stderr)));
+/// The steps of the ladder, in order.
+fn patches(project: &Path) -> io::Result<Vec<String>> {
+    let steps = fs::read_dir(project.join("compat/ladder/steps"))?;
+    let mut steps = steps
+        .map(|step| Ok(step?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    steps.retain(|step| step.extension().is_some_and(|name| name == "patch"));
+    steps.sort();
+    steps.iter().map(fs::read_to_string).collect()
+}
+
+/// Lines that the steps from the rung below to this one add and delete.
+fn changed(patches: Vec<String>, rung: &str) -> Option<usize> {
+    let mut lines = 0;
+    for patch in patches {
+        let (message, difference) = patch.split_once("\ndiff --git ")?;
+        lines += marked(difference);
+        match message.lines().find_map(|line| line.strip_prefix("Rung: ")) {
+            Some(reached) if reached == rung => return Some(lines),
+            Some(_) => lines = 0,
+            None => {}
+        }
     }
-    Ok(marked(&String::from_utf8_lossy(&diff.stdout)))
+    None
 }
 
 /// Added and deleted lines of a difference, without its heads.
-fn marked(diff: &str) -> usize {
+fn marked(difference: &str) -> usize {
     let is_head = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
     let is_marked = |line: &&str| line.starts_with(['+', '-']) && !is_head(line);
-    diff.lines().filter(is_marked).count()
+    difference.lines().filter(is_marked).count()
 }
 
-/// Lines of Rust below a folder, links followed, without blanks, comments and the files of tests.
+/// Lines of Rust below a folder, without blanks, comments and the files of tests.
 fn lines_below(folder: &Path) -> io::Result<usize> {
     let mut lines = 0;
     for entry in fs::read_dir(folder)? {
@@ -163,22 +150,20 @@ mod tests {
     }
 
     #[test]
-    fn rungs_are_compared_with_what_is_below_them() {
-        let project = project().unwrap();
-        let of = |peer| Sources::of(&project, peer);
-        let whole = |peer| {
-            of(peer)
-                .unwrap()
-                .whole
-                .map(|[below, own]| [below, own].join(" "))
-        };
-        let below_r0 = "src/engine compat/ladder/r0/src/engine";
-        assert_eq!(whole("r0").as_deref(), Some(below_r0));
-        let below_r3 = "compat/ladder/r2/src compat/ladder/r3/src";
-        assert_eq!(whole("r3").as_deref(), Some(below_r3));
-        assert_eq!(whole("ptunnel"), None);
-        assert!(of("tokio").is_none() && of("r0-0.1.18").is_none() && of("r99").is_none());
-        let lines = |peer| lines_below(&project.join(of(peer).unwrap().engine)).unwrap();
-        assert!(lines("ptunnel") > lines("r0"));
+    fn a_rung_has_the_lines_of_its_steps() {
+        let step =
+            |end: &str| format!("one lesson\n\n- a list{end}\n\ndiff --git a/x b/x\n-old\n+new\n");
+        let steps = || vec![step("\n\nRung: r0"), step(""), step("\n\nRung: r1")];
+        assert_eq!(changed(steps(), "r0"), Some(2));
+        assert_eq!(changed(steps(), "r1"), Some(4));
+        assert_eq!(changed(steps(), "ptunnel"), None);
+    }
+
+    #[test]
+    fn the_product_and_its_rungs_have_a_tree() {
+        assert_eq!(tree_of("r3").as_deref(), Some("target/ladder/r3"));
+        assert!(tree_of("tokio").is_none() && tree_of("r0-0.1.18").is_none());
+        let ptunnel = project().unwrap().join(tree_of("ptunnel").unwrap());
+        assert!(lines_below(&ptunnel.join("src")).unwrap() > 1000);
     }
 }

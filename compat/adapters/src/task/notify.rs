@@ -4,7 +4,7 @@
 //! reference to a type without size and without an `UnsafeCell`. To the compiler, what lies behind
 //! such a reference is read-only. It removes what `T::notify` writes into its own fields, and may
 //! remove the counting of references: at `opt-level = 3`, with or without link-time optimisation
-//! (rustc 1.95). The program's `src/os/sys/task_handle.rs` has this type for itself, and the case as a test:
+//! (rustc 1.95). The program's `crates/notify/src/lib.rs` has this type for itself, and the case as a test:
 //! neither depends on the other.
 
 use std::cell::UnsafeCell;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::executor;
 use futures::stream::FuturesUnordered;
 use futures::{task, Async, Future, Poll};
-use ptunnel::engine::io::Handle;
+use ptunnel::io::Handle;
 use tokio_core::reactor::Core;
 
 use crate::NoNotify;

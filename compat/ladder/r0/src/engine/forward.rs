@@ -1,1 +1,0 @@
-../../../../../src/engine/forward.rs

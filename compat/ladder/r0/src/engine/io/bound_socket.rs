@@ -1,1 +1,0 @@
-../../../../../../src/engine/io/bound_socket.rs

@@ -1,1 +1,0 @@
-../../../../../src/engine/lingering_close.rs

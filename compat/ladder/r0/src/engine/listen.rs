@@ -1,1 +1,0 @@
-../../../../../src/engine/listen.rs

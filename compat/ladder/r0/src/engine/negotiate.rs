@@ -1,1 +1,0 @@
-../../../../../src/engine/negotiate.rs

@@ -1,1 +1,0 @@
-../../../../../src/engine/new_listeners.rs

@@ -1,1 +1,0 @@
-../../../../../src/engine/proxy_header.rs

@@ -1,1 +1,0 @@
-../../../../../src/engine/shutdown.rs

@@ -1,1 +1,0 @@
-../../../../../src/text/debug.rs

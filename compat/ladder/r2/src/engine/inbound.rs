@@ -1,1 +1,0 @@
-../../../r1/src/engine/inbound.rs

@@ -1,1 +1,0 @@
-../../../r1/src/engine/lingering_close.rs

@@ -1,1 +1,0 @@
-../../../r1/src/engine/new_listeners.rs

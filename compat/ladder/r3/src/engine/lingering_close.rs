@@ -1,1 +1,0 @@
-../../trunk/src/engine/lingering_close.rs

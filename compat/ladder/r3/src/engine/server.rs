@@ -1,1 +1,0 @@
-../../trunk/src/engine/server.rs

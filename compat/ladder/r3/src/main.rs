@@ -1,1 +1,0 @@
-../trunk/src/main.rs

@@ -1,1 +1,0 @@
-../../../../r2/src/engine/new_listeners.rs

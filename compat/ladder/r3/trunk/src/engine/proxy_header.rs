@@ -1,1 +1,0 @@
-../../../../r2/src/engine/proxy_header.rs

@@ -1,1 +1,0 @@
-../../../../r2/src/engine/tls.rs

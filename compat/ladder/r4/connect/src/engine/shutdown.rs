@@ -1,1 +1,0 @@
-../../../shell/src/engine/shutdown.rs

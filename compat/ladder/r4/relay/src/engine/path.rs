@@ -1,1 +1,0 @@
-../../../tls/src/engine/path.rs

@@ -1,1 +1,0 @@
-../../tls/src/main.rs

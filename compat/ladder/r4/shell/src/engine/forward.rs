@@ -1,1 +1,0 @@
-../../../sockets/src/engine/forward.rs

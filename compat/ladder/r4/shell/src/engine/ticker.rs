@@ -1,1 +1,0 @@
-../../../sockets/src/engine/ticker.rs

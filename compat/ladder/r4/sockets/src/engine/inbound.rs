@@ -1,1 +1,0 @@
-../../../../r3/src/engine/inbound.rs

@@ -1,1 +1,0 @@
-../../../relay/src/engine/io/bound_socket.rs

@@ -1,1 +1,0 @@
-../../relay/src/engine/resolve.rs

@@ -1,1 +1,0 @@
-../relay/src/lib.rs

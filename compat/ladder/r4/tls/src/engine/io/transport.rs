@@ -1,1 +1,0 @@
-../../../../connect/src/engine/io/transport.rs

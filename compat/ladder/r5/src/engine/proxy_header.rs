@@ -1,1 +1,0 @@
-../../../r4/src/engine/proxy_header.rs

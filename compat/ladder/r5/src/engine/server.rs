@@ -1,1 +1,0 @@
-../../../r4/src/engine/server.rs
