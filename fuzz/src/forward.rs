@@ -1,6 +1,8 @@
 //! Two requests on one connection of `-D`, for two servers, and everything that the first server
 //! sends: the client gets one reply of these bytes, and the second request no answer.
 
+use std::iter;
+
 use crate::{chunked, elements, field};
 use ptunnel_core::inbound::InboundHandshake;
 use ptunnel_proto::{RequestBoundary, Step};
@@ -148,7 +150,7 @@ fn cleaned(lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         is_name.then(|| [name, &line[colon..]].concat())
     };
     let fields = lines[1..].iter().filter_map(clean);
-    [lines[0].clone()].into_iter().chain(fields).collect()
+    iter::once(lines[0].clone()).chain(fields).collect()
 }
 
 /// The same without what is for the next hop.
@@ -162,27 +164,18 @@ fn for_the_client(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
         name => !options.iter().any(|option| option == name),
     };
     let kept = lines[1..].iter().filter(stays).cloned();
-    [lines[0].clone()].into_iter().chain(kept).collect()
+    let (minor, status, reason) = crate::status_line(&lines[0]);
+    let minor = u8::from(minor != b'0');
+    let first = [format!("HTTP/1.{minor} {status:03} ").into_bytes(), reason].concat();
+    iter::once(first).chain(kept).collect()
 }
 
 fn status(lines: &[Vec<u8>]) -> u16 {
-    crate::status(&lines[0])
+    crate::status_line(&lines[0]).1
 }
 
 fn is_interim(lines: &[Vec<u8>]) -> bool {
     (100..200).contains(&status(lines))
-}
-
-/// Whether the status line of a server is forwarded byte for byte: a known version and three digits, with
-/// one space before and behind, and no white space around the reason.
-fn is_plain(line: &[u8]) -> bool {
-    let Some((front, reason)) = line.split_at_checked(13) else {
-        return false;
-    };
-    let is_known = front.starts_with(b"HTTP/1.0 ") || front.starts_with(b"HTTP/1.1 ");
-    let is_number = front[9..12].iter().all(u8::is_ascii_digit) && front[12] == b' ';
-    let is_clean = !reason.contains(&b'\0') && reason.trim_ascii() == reason;
-    is_known && is_number && is_clean
 }
 
 /// By a second reading, the client got one of the server's replies and nothing behind it.
@@ -202,10 +195,6 @@ fn judge(said: &[u8], got: &Got, is_head: bool, is_modern: bool) {
         }
         let lines = cleaned(lines);
         let mut expected = for_the_client(&lines);
-        if !is_plain(&lines[0]) {
-            assert_eq!(status(&sent), status(&lines));
-            expected[0].clone_from(&sent[0]);
-        }
         if is_interim(&lines) {
             assert_eq!(sent, expected);
             (said, bytes) = (behind, body);

@@ -215,24 +215,36 @@ pub fn elements(fields: &[(String, String)], name: &str) -> Vec<String> {
         .collect()
 }
 
-/// A second reading, without the parser that is tested: the first line that isn't blank.
-pub fn status(head: &[u8]) -> u16 {
-    let head = String::from_utf8_lossy(head);
-    let line = head
-        .split('\n')
-        .find(|line| !line.trim_end_matches('\r').is_empty());
-    let line = line.expect("a status line");
-    let rest = line.strip_prefix("HTTP/1.").expect("a version");
-    assert!(rest.starts_with(|c: char| c.is_ascii_digit()), "{line:?}");
-    let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\0');
-    let digits = rest[1..].split(is_space).find(|word| !word.is_empty());
-    let digits = digits.expect("a status");
+/// A second reading of a status line, without the parser that is tested: the minor version, the status and
+/// the reason of the first line that isn't blank. Zeros before three digits count for nothing. Another
+/// number is invalid, which is 500, and belongs to the reason.
+pub fn status_line(head: &[u8]) -> (u8, u16, Vec<u8>) {
+    let is_blank = |line: &&[u8]| line.iter().all(|b| *b == b'\r');
+    let line = head.split(|b| *b == b'\n').find(|line| !is_blank(line));
+    let spaced = |b: &u8| if b"\r\0".contains(b) { b' ' } else { *b };
+    let line: Vec<u8> = line.expect("a status line").iter().map(spaced).collect();
+    let rest = line.strip_prefix(b"HTTP/1.").expect("a version");
+    let (minor, rest) = rest.split_first().expect("a minor version");
+    assert!(minor.is_ascii_digit(), "{minor}");
+    let text = trim(rest);
+    let is_space = |b: &u8| b" \t".contains(b);
+    let end = text.iter().position(is_space).unwrap_or(text.len());
+    let (digits, reason) = text.split_at(end);
+    let digits = std::str::from_utf8(digits).expect("digits");
+    let number: String = digits.trim_start_matches('0').to_owned();
     assert!(digits.bytes().all(|b| b.is_ascii_digit()), "{digits:?}");
-    let (zeros, last) = digits.split_at(digits.len().saturating_sub(3));
-    match last.len() == 3 && zeros.bytes().all(|b| b == b'0') {
-        true => last.parse().expect("a number"),
-        false => 500,
+    if digits.len() < 3 || number.len() > 3 {
+        return (*minor, 500, text.to_vec());
     }
+    let status = digits[digits.len() - 3..].parse().expect("a number");
+    (*minor, status, trim(reason).to_vec())
+}
+
+fn trim(text: &[u8]) -> &[u8] {
+    let is_text = |b: &u8| !b" \t".contains(b);
+    let start = text.iter().position(is_text).unwrap_or(text.len());
+    let end = text.iter().rposition(is_text).map_or(start, |at| at + 1);
+    &text[start..end]
 }
 
 /// A second reading, after RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
